@@ -1,0 +1,56 @@
+"""dpopt: optimal noise for differential privacy, with answers that are proved.
+
+A question is a declarative `Problem`; any backend may answer it; what comes back is a pmf with exact integer weights,
+every constraint proved in exact arithmetic, and a certificate that anyone can re-check without a solver.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Public names and where they live. They are imported when first used, so that `import dpopt` is light and verifying a
+# certificate loads no solving path.
+_PUBLIC = {
+    "dpopt.arithmetic": ("Enclosure", "exact"),
+    "dpopt.backends.base": ("Backend", "Claim", "Claimed"),
+    "dpopt.backends.registry": ("available_backends", "backend_names", "get_backend", "register_backend"),
+    "dpopt.distributions": ("Distribution", "gaussian", "point", "poisson", "table", "uniform"),
+    "dpopt.errors": ("BackendError", "CertificateError", "DpoptError", "InputError", "NotVerifiedError"),
+    "dpopt.lattice_function": ("LatticeFunction",),
+    "dpopt.pmf": ("Pmf", "Tails"),
+    "dpopt.privacy": ("delta", "epsilon"),
+    "dpopt.problem.constraints": (
+        "ApproxDP", "Expectation", "Forbidden", "Mean", "Probability", "PureDP", "SecondMoment", "Symmetric",
+        "Unimodal", "Variance",
+    ),
+    "dpopt.problem.files": ("load",),
+    "dpopt.problem.objectives": ("MaxEntropy", "MinDelta", "MinExpectedCost", "MinWasserstein"),
+    "dpopt.problem.parts": (
+        "Check", "Constraint", "Objective", "Setting", "register_constraint", "register_objective",
+    ),
+    "dpopt.problem.problem": ("Problem", "tablebuilder", "wasserstein"),
+    "dpopt.problem.support": ("Integers", "Lattice", "Support"),
+    "dpopt.problem.terms": ("CostTerm", "ExpectationTerm", "TermCheck", "ZeroTerm"),
+    "dpopt.proof.checker": ("Verdict", "verify"),
+    "dpopt.proof.prove": ("Verified",),
+    "dpopt.solution": ("Certificate", "Solution"),
+    "dpopt.solve": ("solve",),
+}  # fmt: skip
+_HOME = {name: module for module, names in _PUBLIC.items() for name in names}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605  # a list of names, computed once from the table above
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'dpopt' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,195 @@
+"""Exact numbers: reading them, enclosing e^x and ln x, rounding with a stated direction.
+
+A number that enters dpopt is exact: an integer, a fraction, a decimal, or a string of one of these. A float is
+read as the shortest decimal that prints it, so that 0.1 is one tenth. What is irrational is enclosed between
+two rationals, and every rounding here says in its name which way it goes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import NamedTuple
+
+from flint import arb, ctx, fmpq
+
+from dpopt.errors import InputError
+
+__all__ = [
+    "Enclosure",
+    "Number",
+    "ball",
+    "exact",
+    "exact_integer",
+    "exp_enclosure",
+    "floor_scaled",
+    "log_enclosure",
+    "rational_text",
+    "round_scaled",
+]
+
+Number = int | float | str | Fraction | Decimal
+
+_LITERAL = re.compile(r"\s*([+-]?)(\d+)/(\d+)\s*|\s*[+-]?(\d+\.?\d*|\.\d+)([eE]([+-]?\d+))?\s*", re.ASCII)
+_MAX_DIGITS = 4000  # Python refuses to print integers beyond 4,300 digits; a longer input is a slip, not a number
+_MAX_EXPONENT = 2000  # e^2000 has 2,885 bits: weights stay printable and an infinite loop is impossible
+
+
+class Enclosure(NamedTuple):
+    """Two rationals proved to lie on either side of a real number: ``lower <= x <= upper``."""
+
+    lower: Fraction
+    upper: Fraction
+
+    @property
+    def width(self) -> Fraction:
+        """``upper - lower``."""
+        return self.upper - self.lower
+
+    def __float__(self) -> float:
+        return float((self.lower + self.upper) / 2)
+
+    def __str__(self) -> str:
+        return f"{float(self):.12g}"
+
+
+def exact(value: object, argument: str) -> Fraction:
+    """Read `value` as the exact rational number it stands for.
+
+    Parameters
+    ----------
+    value : int, Fraction, Decimal, float or str
+        A string is a decimal (``"1e-6"``) or a fraction (``"1/3"``). A float is its shortest decimal.
+    argument : str
+        The name used in the error message.
+
+    Raises
+    ------
+    InputError
+        `value` is of another type, not finite, or not a number.
+
+    Examples
+    --------
+    >>> exact(0.1, "delta"), exact("1e-6", "delta"), exact("2/4", "delta")
+    (Fraction(1, 10), Fraction(1, 1000000), Fraction(1, 2))
+    """
+    wanted = "must be a number (an integer, a fraction such as '1/3' or a decimal such as '1e-6')"
+    if isinstance(value, str):
+        return _from_text(value, argument, wanted)
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        raise InputError(argument, f"{wanted}, not the truth value {value!r}")
+    if isinstance(value, Integral):
+        return Fraction(int(value))
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, Decimal | Real):
+        if not math.isfinite(value):
+            raise InputError(argument, f"must be finite, not {value}")
+        text = str(value) if isinstance(value, Decimal) else repr(float(value))
+        return _from_text(text, argument, wanted)
+    raise InputError(argument, f"{wanted}, not {_brief(value)}")
+
+
+def _from_text(text: str, argument: str, wanted: str) -> Fraction:
+    match = _LITERAL.fullmatch(text)
+    if match is None:
+        raise InputError(argument, f"{wanted}, not {_brief(text)}")
+    if len(text) > _MAX_DIGITS or abs(int(match[6] or 0)) > _MAX_DIGITS:
+        raise InputError(argument, f"has more than {_MAX_DIGITS} digits")
+    if match[3] is not None and int(match[3]) == 0:
+        raise InputError(argument, f"{text.strip()!r} divides by zero")
+    return Fraction(text.strip())
+
+
+def _brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def exact_integer(value: object, argument: str, *, at_least: int | None = None) -> int:
+    """Read `value` as an integer: ``3``, ``"3"`` and ``3.0`` are three, ``2.5`` is an error.
+
+    Examples
+    --------
+    >>> exact_integer("3", "low")
+    3
+    """
+    number = exact(value, argument)
+    if number.denominator != 1:
+        raise InputError(argument, f"must be an integer, not {_brief(value)}")
+    if at_least is not None and number < at_least:
+        raise InputError(argument, f"must be at least {at_least}, not {number}")
+    return number.numerator
+
+
+def rational_text(number: Fraction | int) -> str:
+    """The canonical text of a rational: ``"3"`` or ``"3/8"``, lowest terms, no blanks."""
+    return str(number)
+
+
+def ball(number: Fraction | int) -> arb:
+    """`number` as a ball at the working precision of flint's context."""
+    return arb(fmpq(number.numerator, number.denominator))
+
+
+def floor_scaled(compute: Callable[[], arb], bits: int) -> int:
+    """``floor(x * 2**bits)`` of the real number that `compute` encloses, refined until it decides.
+
+    `compute` is called at growing precision. It must not enclose a multiple of ``2**-bits`` at every precision:
+    callers exclude the rational special cases first.
+    """
+    precision = max(bits, 0) + 64
+    while True:
+        with ctx.workprec(precision):
+            found = (compute() * arb(2) ** bits).floor().unique_fmpz()
+        if found is not None:
+            return int(found)
+        if precision > 1 << 22:
+            raise ArithmeticError("a ball could not be separated from a multiple of its rounding unit")
+        precision *= 2
+
+
+def round_scaled(compute: Callable[[], arb], bits: int) -> int:
+    """``floor(x * 2**bits + 1/2)``: the nearest integer multiple of ``2**-bits``, ties upwards."""
+    return floor_scaled(lambda: compute() + arb(2) ** (-bits - 1), bits)
+
+
+def exp_enclosure(exponent: Fraction, bits: int = 128) -> Enclosure:
+    """The canonical enclosure of ``e**exponent``: its floor and ceiling at ``2**-bits``.
+
+    Since the exponent of a privacy parameter is not negative, e^x >= 1 and the relative width is at most
+    ``2**-bits``. For ``exponent = 0`` both ends are 1; for any other rational e^x is irrational (Lindemann), so
+    the floor is always decided.
+
+    Examples
+    --------
+    >>> low, high = exp_enclosure(Fraction(1), bits=20)
+    >>> low, high - low
+    (Fraction(2850325, 1048576), Fraction(1, 1048576))
+    """
+    if abs(exponent) > _MAX_EXPONENT:
+        raise InputError("epsilon", f"must be at most {_MAX_EXPONENT}, not {exponent}")
+    if exponent == 0:
+        return Enclosure(Fraction(1), Fraction(1))
+    low = floor_scaled(lambda: ball(exponent).exp(), bits)
+    return Enclosure(Fraction(low, 1 << bits), Fraction(low + 1, 1 << bits))
+
+
+def log_enclosure(number: Fraction, bits: int = 64) -> Enclosure:
+    """The canonical enclosure of ``ln(number)`` for a positive rational: floor and ceiling at ``2**-bits``.
+
+    Examples
+    --------
+    >>> log_enclosure(Fraction(1))
+    Enclosure(lower=Fraction(0, 1), upper=Fraction(0, 1))
+    >>> round(float(log_enclosure(Fraction(2))), 12)
+    0.69314718056
+    """
+    if number == 1:
+        return Enclosure(Fraction(0), Fraction(0))
+    low = floor_scaled(lambda: ball(number).log(), bits)
+    return Enclosure(Fraction(low, 1 << bits), Fraction(low + 1, 1 << bits))

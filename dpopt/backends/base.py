@@ -1,0 +1,139 @@
+"""What a backend is, and what it answers: a claim, never a fact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from importlib import import_module, metadata
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from dpopt.errors import InputError
+from dpopt.program.program import Program
+
+__all__ = ["Availability", "Backend", "Claim", "Claimed", "Option", "Support", "read_options"]
+
+
+class Claimed(Enum):
+    """What a solver says about its answer; compare `Verified`, which is another type on purpose."""
+
+    OPTIMAL = "optimal"
+    INACCURATE = "inaccurate"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    LIMIT = "limit"
+    ERROR = "error"
+
+
+class Availability(NamedTuple):
+    """Whether a backend can run here; `reason` says what is missing, or names the versions found."""
+
+    available: bool
+    reason: str
+
+
+class Support(NamedTuple):
+    """Whether a backend can take a program, and why not."""
+
+    supported: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a backend: its type, default and meaning (validation and documentation in one place)."""
+
+    kind: type
+    default: Any
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """A solver's answer in the program's own coordinates.
+
+    Parameters
+    ----------
+    status : Claimed
+    x : array, shape (n,), or (0,) when the solver gave no point
+    y : array, shape (m,), or (0,) when it gave no multipliers
+        Lagrange multipliers of the rows, in the convention ``L(x, y) = objective(x) - y @ (rows @ x - side)``: y is
+        the derivative of the optimum by the active side; >= 0 where the lower side is active, <= 0 where the upper
+        side is.
+    objective : float
+        The solver's own objective value, nan when it gave none.
+    message : str
+        The solver's own words.
+    tolerances : dict
+        Every tolerance that was in force, by the solver's name for it.
+    seconds : float
+        Wall time inside the solver call.
+    """
+
+    status: Claimed
+    backend: str
+    version: str
+    message: str
+    x: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    y: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    objective: float = float("nan")
+    tolerances: Mapping[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def has_point(self) -> bool:
+        """Whether the solver gave a point."""
+        return self.x.size > 0
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """One solver. Anything with these members can be registered; `dpopt.backends.conformance` tests it."""
+
+    name: ClassVar[str]
+    requires: ClassVar[tuple[str, ...]]
+    options: ClassVar[Mapping[str, Option]]
+
+    def availability(self) -> Availability:
+        """Whether the backend can run in this environment, and if not why."""
+        ...
+
+    def supports(self, program: Program) -> Support:
+        """Whether the backend can answer this program, and if not why."""
+        ...
+
+    def solve(self, program: Program, options: Mapping[str, Any]) -> Claim:
+        """Answer the program. Unknown options raise `InputError`; a solver's failure is a claim, not an exception."""
+        ...
+
+
+def installed(modules: tuple[str, ...]) -> Availability:
+    """Availability by importing `modules`; the reason names versions, or the import error and the way out."""
+    versions = []
+    for module in modules:
+        try:
+            import_module(module)
+        except ImportError as error:
+            return Availability(False, f"{module} cannot be imported ({error}); install it with: pip install {module}")
+        try:
+            versions.append(f"{module} {metadata.version(module)}")
+        except metadata.PackageNotFoundError:
+            versions.append(module)
+    return Availability(True, ", ".join(versions))
+
+
+def read_options(backend: Backend, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options in force: defaults overlaid by `given`; unknown names and wrong types are errors."""
+    known = backend.options
+    values = {name: option.default for name, option in known.items()}
+    for name, value in given.items():
+        if name not in known:
+            listed = ", ".join(sorted(known)) or "none"
+            raise InputError(f"options.{name}", f"is not an option of backend '{backend.name}' (known: {listed})")
+        kind = known[name].kind
+        if isinstance(value, bool) and kind is not bool or not isinstance(value, kind | int if kind is float else kind):
+            raise InputError(f"options.{name}", f"must be of type {kind.__name__}, not {value!r}")
+        values[name] = kind(value)
+    return values

@@ -1,0 +1,206 @@
+"""Which backends there are: a name for each, loaded when it is used.
+
+Importing this module imports no solver. Third parties add theirs with `register_backend` or with an entry point in the
+group ``dpopt.backends`` whose name is the backend's.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from importlib import import_module, metadata
+from typing import Any
+
+from dpopt.backends.base import Availability, Backend
+from dpopt.errors import BackendError
+from dpopt.program.program import Program
+
+__all__ = [
+    "BUILT_IN",
+    "available_backends",
+    "backend_availability",
+    "backend_names",
+    "choose_backend",
+    "get_backend",
+    "register_backend",
+    "unregister_backend",
+]
+
+logger = logging.getLogger(__name__)
+
+ENTRY_POINT_GROUP = "dpopt.backends"
+
+BUILT_IN = {
+    "highs": "dpopt.backends.highs:Highs",
+    "scipy": "dpopt.backends.scipy_:Scipy",
+    "pulp": "dpopt.backends.pulp_:Pulp",
+    "cvxpy": "dpopt.backends.cvxpy_:Cvxpy",
+    "newton": "dpopt.backends.newton:Newton",
+}
+"""The built-in backends in the order of preference, each as ``module:Class``."""
+
+_MEMBERS = ("name", "requires", "options", "availability", "supports", "solve")
+
+_registered: dict[str, str | Backend] = dict(BUILT_IN)
+_loaded: dict[str, Backend] = {}
+_entry_points_read = False
+
+
+def register_backend(backend: Backend | str, *, name: str | None = None, replace: bool = False) -> None:
+    """Add a backend under its name.
+
+    Parameters
+    ----------
+    backend : Backend or str
+        The object, or ``"module:Class"``, which is imported when the backend is first used.
+    name : str, optional
+        The name to register; required with a string, and otherwise the backend's own.
+    replace : bool
+        Whether a backend of the same name may be replaced.
+
+    Raises
+    ------
+    BackendError
+        When the name is taken or reserved, or the object lacks a member of the protocol.
+    """
+    if isinstance(backend, str):
+        if name is None or ":" not in backend:
+            raise BackendError(f"register_backend({backend!r}): give 'module:Class' and name=...")
+    else:
+        _require_protocol(backend, str(backend))
+        name = backend.name if name is None else name
+    _read_entry_points()
+    if name == "auto":
+        raise BackendError("backend 'auto': the name is reserved for the choice by dpopt; choose another name")
+    if name in _registered and not replace:
+        raise BackendError(f"backend '{name}' is registered already; choose another name or pass replace=True")
+    _registered[name] = backend
+    _loaded.pop(name, None)
+
+
+def unregister_backend(name: str) -> None:
+    """Take a registered backend out again; a built-in one that was replaced comes back."""
+    _loaded.pop(name, None)
+    if name in BUILT_IN:
+        _registered[name] = BUILT_IN[name]
+    elif _registered.pop(name, None) is None:
+        raise BackendError(_unknown(name))
+
+
+def backend_names() -> tuple[str, ...]:
+    """The names of all registered backends, in the order of preference.
+
+    >>> backend_names()[:5]
+    ('highs', 'scipy', 'pulp', 'cvxpy', 'newton')
+    """
+    _read_entry_points()
+    return tuple(_registered)
+
+
+def get_backend(name: str) -> Backend:
+    """The backend registered as `name`.
+
+    >>> get_backend("highs").name
+    'highs'
+    """
+    _read_entry_points()
+    if name not in _registered:
+        raise BackendError(_unknown(name))
+    if name not in _loaded:
+        registered = _registered[name]
+        _loaded[name] = _load(name, registered) if isinstance(registered, str) else registered
+    return _loaded[name]
+
+
+def backend_availability() -> dict[str, Availability]:
+    """Every registered backend with whether it can run here, and if not why. Imports the solvers."""
+    answers = {}
+    for name in backend_names():
+        try:
+            answers[name] = get_backend(name).availability()
+        except BackendError as error:
+            answers[name] = Availability(False, str(error))
+    return answers
+
+
+def available_backends() -> tuple[str, ...]:
+    """The names of the backends that can run here, in the order of preference. Imports the solvers."""
+    return tuple(name for name, answer in backend_availability().items() if answer.available)
+
+
+def choose_backend(program: Program) -> tuple[Backend, str]:
+    """What ``backend="auto"`` means for this program, and why.
+
+    Newton for an entropy over a pmf alone with few rows, cvxpy for other entropies, HiGHS for linear programs; when
+    the first choice cannot run, the next backend that supports the program.
+    """
+    first, why = _preference(program)
+    refusals = []
+    for name in (first, *(other for other in backend_names() if other != first)):
+        try:
+            backend = get_backend(name)
+        except BackendError as error:
+            refusals.append(str(error))
+            continue
+        support = backend.supports(program)
+        if not support.supported:
+            refusals.append(f"{name}: {support.reason}")
+            continue
+        availability = backend.availability()
+        if availability.available:
+            return backend, why if name == first else f"{why}, but '{first}' cannot take it here; '{name}' can"
+        refusals.append(f"{name}: {availability.reason}")
+    raise BackendError("no backend can take this program: " + "; ".join(refusals))
+
+
+def _preference(program: Program) -> tuple[str, str]:
+    """The first choice for a program, in words that a user can read."""
+    if not program.has_entropy:
+        return "highs", f"'highs' for a {'mixed integer ' if program.has_integers else ''}linear program"
+    from dpopt.backends.newton import FEW_ROWS, Newton
+
+    if Newton().supports(program).supported and program.rows.shape[0] <= FEW_ROWS:
+        return "newton", f"'newton' for an entropy over a pmf with {program.rows.shape[0]} rows"
+    return "cvxpy", "'cvxpy' for an entropy with many rows, auxiliary columns or integer columns"
+
+
+def _read_entry_points() -> None:
+    """Register what other packages offer, once; a name that is taken stays with whoever has it."""
+    global _entry_points_read  # noqa: PLW0603
+    if _entry_points_read:
+        return
+    _entry_points_read = True
+    for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
+        if point.name in _registered or point.name == "auto":
+            logger.warning("entry point %s = %s ignored: the name is taken", point.name, point.value)
+            continue
+        _registered[point.name] = point.value
+
+
+def _load(name: str, target: str) -> Backend:
+    """Import ``module:Class`` (or ``module:instance``) and check that it is a backend."""
+    module_name, _, attribute = target.partition(":")
+    try:
+        found: Any = getattr(import_module(module_name), attribute)
+        backend: Any = found() if isinstance(found, type) else found
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        raise BackendError(f"backend '{name}' cannot be loaded from {target} ({why})") from error
+    _require_protocol(backend, f"backend '{name}' ({target})")
+    loaded: Backend = backend
+    return loaded
+
+
+def _require_protocol(backend: object, subject: str) -> None:
+    """Refuse an object that lacks a member of the protocol, and name the members."""
+    missing = [member for member in _MEMBERS if not hasattr(backend, member)]
+    if missing:
+        listed = ", ".join(missing)
+        raise BackendError(f"{subject} is not a backend: it has no {listed} (see dpopt.backends.base.Backend)")
+
+
+def _unknown(name: str) -> str:
+    """The message for an unknown name, with the closest known one."""
+    close = difflib.get_close_matches(name, _registered, n=1)
+    hint = f"; did you mean '{close[0]}'?" if close else ""
+    return f"backend '{name}' is unknown{hint} (known: {', '.join(_registered)})"

@@ -1,0 +1,230 @@
+"""Functions of a lattice index that have a finite exact description: a table, then a polynomial on either side.
+
+Every cost and every linear constraint of dpopt is one of these: |z|, z**2, an indicator, a table with a value
+outside, the marginal cost of a Wasserstein distance. That is why sums over geometric tails have closed forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import comb, lcm
+
+__all__ = ["LatticeFunction", "Polynomial", "evaluate", "geometric_sum", "shifted"]
+
+Polynomial = tuple[Fraction, ...]  # coefficients in ascending order; () is zero
+
+
+def evaluate(polynomial: Polynomial, at: int | Fraction) -> Fraction:
+    """The value of `polynomial` at a point (Horner)."""
+    value = Fraction(0)
+    for coefficient in reversed(polynomial):
+        value = value * at + coefficient
+    return value
+
+
+def shifted(polynomial: Polynomial, by: int | Fraction, *, step: int | Fraction = 1) -> Polynomial:
+    """The polynomial t -> polynomial(by + step * t)."""
+    result = [Fraction(0)] * len(polynomial)
+    for degree, coefficient in enumerate(polynomial):
+        for power in range(degree + 1):
+            result[power] += coefficient * comb(degree, power) * Fraction(by) ** (degree - power) * Fraction(step) ** power
+    return tuple(result)
+
+
+def geometric_sum(polynomial: Polynomial, ratio: Fraction) -> Fraction:
+    """The sum over t >= 0 of ``ratio**t * polynomial(t)`` for 0 <= ratio < 1, in closed form.
+
+    With S_j the sum of ratio**t t**j, S_0 = 1/(1-ratio) and (1-ratio) S_j = ratio * sum_{i<j} C(j,i) S_i.
+
+    Examples
+    --------
+    >>> geometric_sum((Fraction(0), Fraction(1)), Fraction(1, 2))
+    Fraction(2, 1)
+    """
+    sums: list[Fraction] = []
+    for power in range(len(polynomial)):
+        if power == 0:
+            sums.append(1 / (1 - ratio))
+        else:
+            sums.append(ratio / (1 - ratio) * sum(comb(power, i) * sums[i] for i in range(power)))
+    return sum((c * s for c, s in zip(polynomial, sums, strict=True)), Fraction(0))
+
+
+def _trim(polynomial: Iterable[Fraction | int]) -> Polynomial:
+    coefficients = [Fraction(c) for c in polynomial]
+    while coefficients and coefficients[-1] == 0:
+        coefficients.pop()
+    return tuple(coefficients)
+
+
+@dataclass(frozen=True)
+class LatticeFunction:
+    """An exact function of the lattice index k.
+
+    Parameters
+    ----------
+    start : int
+        Index of the first entry of `table`.
+    table : tuple of Fraction
+        Values at ``start, start + 1, ...``; may be empty.
+    left, right : tuple of Fraction
+        Polynomials in k (ascending coefficients) for ``k < start`` and ``k >= start + len(table)``.
+
+    Examples
+    --------
+    >>> absolute = LatticeFunction(0, (), left=(0, -1), right=(0, 1))
+    >>> absolute(-3), (absolute + absolute.scaled(2))(2)
+    (Fraction(3, 1), Fraction(6, 1))
+    """
+
+    start: int = 0
+    table: tuple[Fraction, ...] = ()
+    left: Polynomial = ()
+    right: Polynomial = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", tuple(Fraction(v) for v in self.table))
+        object.__setattr__(self, "left", _trim(self.left))
+        object.__setattr__(self, "right", _trim(self.right))
+
+    @classmethod
+    def constant(cls, value: Fraction | int) -> LatticeFunction:
+        """The function that is `value` everywhere."""
+        return cls(0, (), (Fraction(value),), (Fraction(value),))
+
+    @classmethod
+    def polynomial(cls, coefficients: Sequence[Fraction | int]) -> LatticeFunction:
+        """The same polynomial on both sides."""
+        return cls(0, (), tuple(map(Fraction, coefficients)), tuple(map(Fraction, coefficients)))
+
+    @property
+    def end(self) -> int:
+        """The first index on the right of the table."""
+        return self.start + len(self.table)
+
+    def __call__(self, k: int) -> Fraction:
+        if k < self.start:
+            return evaluate(self.left, k)
+        if k >= self.end:
+            return evaluate(self.right, k)
+        return self.table[k - self.start]
+
+    def values(self, low: int, high: int) -> list[Fraction]:
+        """The exact values at ``low..high``."""
+        numerators, denominator = self.integers(low, high)
+        return [Fraction(n, denominator) for n in numerators]
+
+    def integers(self, low: int, high: int) -> tuple[list[int], int]:
+        """Numerators of the values at ``low..high`` over one common denominator."""
+        denominator = self._denominator
+        left = [int(c * denominator) for c in reversed(self.left)]
+        right = [int(c * denominator) for c in reversed(self.right)]
+        table = self._numerators
+        first, last = max(low, self.start), min(high + 1, self.end)
+        numerators = _horner(left, range(low, min(high + 1, self.start)))
+        if first < last:
+            numerators += table[first - self.start : last - self.start]
+        numerators += _horner(right, range(max(low, self.end), high + 1))
+        return numerators, denominator
+
+    @cached_property
+    def _denominator(self) -> int:
+        return lcm(*(v.denominator for v in (*self.table, *self.left, *self.right)))
+
+    @cached_property
+    def _numerators(self) -> list[int]:
+        return [v.numerator * (self._denominator // v.denominator) for v in self.table]
+
+    def __add__(self, other: LatticeFunction) -> LatticeFunction:
+        return self._combine(other, lambda a, b: a + b)
+
+    def __sub__(self, other: LatticeFunction) -> LatticeFunction:
+        return self._combine(other, lambda a, b: a - b)
+
+    def _combine(self, other: LatticeFunction, join: Callable[[Fraction, Fraction], Fraction]) -> LatticeFunction:
+        start, end = min(self.start, other.start), max(self.end, other.end)
+        pairs = zip(self.values(start, end - 1), other.values(start, end - 1), strict=True)
+        table = tuple(join(a, b) for a, b in pairs)
+        return LatticeFunction(start, table, _join(self.left, other.left, join), _join(self.right, other.right, join))
+
+    def scaled(self, factor: Fraction | int) -> LatticeFunction:
+        """The function times `factor`."""
+        factor = Fraction(factor)
+        return LatticeFunction(
+            self.start,
+            tuple(v * factor for v in self.table),
+            tuple(c * factor for c in self.left),
+            tuple(c * factor for c in self.right),
+        )
+
+    def mirrored(self) -> LatticeFunction:
+        """The function k -> f(-k)."""
+        left = shifted(self.right, 0, step=-1)
+        right = shifted(self.left, 0, step=-1)
+        return LatticeFunction(1 - self.end, tuple(reversed(self.table)), left, right)
+
+    def equals(self, other: LatticeFunction, *, scale: int = 1) -> bool:
+        """Whether ``self(k) == scale * other(k)`` for every integer k."""
+        start, end = min(self.start, other.start), max(self.end, other.end)
+        other = other.scaled(scale)
+        same_tails = self.left == other.left and self.right == other.right
+        return same_tails and self.values(start, end - 1) == other.values(start, end - 1)
+
+    @cached_property
+    def is_even(self) -> bool:
+        """Whether f(-k) = f(k) for all k."""
+        return self.equals(self.mirrored())
+
+    @cached_property
+    def is_odd(self) -> bool:
+        """Whether f(-k) = -f(k) for all k."""
+        return self.equals(self.mirrored(), scale=-1)
+
+    @property
+    def reach(self) -> int:
+        """The largest |k| at which the function may differ from its two polynomials."""
+        return max(abs(self.start), abs(self.end))
+
+    def tail_sum(self, first: int, step: int, ratio: Fraction) -> Fraction:
+        """The sum over t >= 0 of ``ratio**t * self(first + t * step)``, for a step of either sign, 0 <= ratio < 1."""
+        count = 0  # explicit terms, until the progression has left the table for good
+        if step > 0 and first < self.end:
+            count = -(-(self.end - first) // step)
+        elif step < 0 and first >= self.start:
+            count = (first - self.start) // -step + 1
+        last = first + count * step
+        side = self.right if step > 0 else self.left
+        closed = geometric_sum(shifted(side, last, step=step), ratio)
+        if count == 0:
+            return closed
+        numerator, denominator, unit = ratio.numerator, ratio.denominator, self._denominator
+        total, scale = 0, 1  # integer Horner from the far end: the partial sum is total / scale / unit
+        for t in range(count - 1, -1, -1):
+            if t < count - 1:
+                scale *= denominator
+            total = total * numerator + int(self(first + t * step) * unit) * scale
+        return Fraction(total, unit * scale) + ratio**count * closed
+
+
+def _horner(descending: Sequence[int], points: range) -> list[int]:
+    if not descending:
+        return [0] * len(points)
+    if len(descending) == 1:
+        return [descending[0]] * len(points)
+    values = []
+    for k in points:
+        value = 0
+        for coefficient in descending:
+            value = value * k + coefficient
+        values.append(value)
+    return values
+
+
+def _join(a: Polynomial, b: Polynomial, join: Callable[[Fraction, Fraction], Fraction]) -> Polynomial:
+    size = max(len(a), len(b))
+    pad_a = (*a, *(Fraction(0),) * (size - len(a)))
+    pad_b = (*b, *(Fraction(0),) * (size - len(b)))
+    return tuple(join(x, y) for x, y in zip(pad_a, pad_b, strict=True))

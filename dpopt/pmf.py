@@ -1,0 +1,340 @@
+"""A probability mass function with exact integer weights on a lattice, optionally with geometric tails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from flint import arb, fmpz, fmpz_poly
+
+from dpopt.arithmetic import Enclosure, Number, ball, exact, exact_integer, floor_scaled
+from dpopt.errors import InputError
+from dpopt.lattice_function import LatticeFunction
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Pmf", "Tails"]
+
+
+@dataclass(frozen=True)
+class Tails:
+    """Geometric tails: beyond the core, ``p(k + period) = ratio * p(k)`` outward.
+
+    Parameters
+    ----------
+    period : int
+        Tail period T in lattice steps, at most the length of the core.
+    left, right : Fraction or None
+        Tail ratio on each side, strictly between 0 and 1; None for no tail on that side.
+    """
+
+    period: int
+    left: Fraction | None = None
+    right: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "period", exact_integer(self.period, "tails.period", at_least=1))
+        for side in ("left", "right"):
+            ratio = getattr(self, side)
+            if ratio is None:
+                continue
+            ratio = exact(ratio, f"tails.{side}")
+            if not 0 < ratio < 1:
+                raise InputError(f"tails.{side}", f"must lie strictly between 0 and 1, not {ratio}")
+            object.__setattr__(self, side, ratio)
+        if self.left is None and self.right is None:
+            raise InputError("tails", "must have a ratio on at least one side; leave tails out for a finite support")
+
+
+@dataclass(frozen=True)
+class Pmf:
+    """Exact integer weights on the lattice ``step * (start + i)``, with optional geometric tails.
+
+    Parameters
+    ----------
+    start : int
+        Lattice index of the first weight: that point is ``start * step`` in data units.
+    weights : sequence of int
+        Weights >= 0 of the core; a probability is its weight over the (rational) total.
+    step : number, optional
+        Lattice step in data units.
+    tails : Tails, optional
+        Describes an infinite support by finitely many numbers.
+
+    Raises
+    ------
+    InputError
+        A weight is negative or not an integer, the total is 0, or the tail period exceeds the core.
+
+    Examples
+    --------
+    >>> coin = Pmf(-1, (1, 2, 1))
+    >>> coin.mean, coin.variance, coin.probabilities().tolist()
+    (Fraction(0, 1), Fraction(1, 2), [0.25, 0.5, 0.25])
+    >>> geometric = Pmf(0, (1,), tails=Tails(1, left=Fraction(1, 2), right=Fraction(1, 2)))
+    >>> geometric.total, geometric.probability(3)
+    (Fraction(3, 1), Fraction(1, 24))
+    """
+
+    start: int
+    weights: tuple[int, ...]
+    step: Fraction = Fraction(1)
+    tails: Tails | None = None
+
+    def __init__(
+        self, start: int, weights: Iterable[int], step: Number = 1, tails: Tails | None = None
+    ) -> None:
+        weights = tuple(weights)
+        if not weights:
+            raise InputError("weights", "must hold at least one weight")
+        if not all(type(w) is int for w in weights):
+            weights = tuple(exact_integer(w, f"weights[{i}]") for i, w in enumerate(weights))
+        if min(weights) < 0:
+            place = next(i for i, w in enumerate(weights) if w < 0)
+            raise InputError(f"weights[{place}]", f"must not be negative, not {weights[place]}")
+        if not any(weights):
+            raise InputError("weights", "must not all be 0")
+        if tails is not None and not isinstance(tails, Tails):
+            raise InputError("tails", f"must be a Tails or None, not {tails!r}")
+        if tails is not None and tails.period > len(weights):
+            raise InputError("tails.period", f"must be at most the core length {len(weights)}, not {tails.period}")
+        object.__setattr__(self, "start", exact_integer(start, "start"))
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "step", exact(step, "step"))
+        object.__setattr__(self, "tails", tails)
+        if self.step <= 0:
+            raise InputError("step", f"must be positive, not {self.step}")
+
+    # --- the support ---------------------------------------------------------------------------------------------
+
+    @property
+    def end(self) -> int:
+        """Lattice index of the last weight of the core."""
+        return self.start + len(self.weights) - 1
+
+    @property
+    def low(self) -> Fraction:
+        """The first point of the core, in data units."""
+        return self.start * self.step
+
+    @property
+    def high(self) -> Fraction:
+        """The last point of the core, in data units."""
+        return self.end * self.step
+
+    @cached_property
+    def total(self) -> Fraction:
+        """The sum of all weights, tails included."""
+        return self.weighted_sum(LatticeFunction.constant(1))
+
+    @cached_property
+    def is_symmetric(self) -> bool:
+        """Whether p(-k) = p(k) for every k."""
+        tails = self.tails
+        mirrored_tails = tails is None or tails.left == tails.right
+        return self.start == -self.end and mirrored_tails and self.weights == self.weights[::-1]
+
+    # --- masses --------------------------------------------------------------------------------------------------
+
+    def weight(self, k: int) -> Fraction:
+        """The exact weight at lattice index `k`, in the tails as well."""
+        if self.start <= k <= self.end:
+            return Fraction(self.weights[k - self.start])
+        if self.tails is None:
+            return Fraction(0)
+        ratio = self.tails.right if k > self.end else self.tails.left
+        if ratio is None:
+            return Fraction(0)
+        distance = k - self.end if k > self.end else self.start - k
+        blocks = -(-distance // self.tails.period)
+        inside = k - blocks * self.tails.period if k > self.end else k + blocks * self.tails.period
+        return self.weights[inside - self.start] * ratio**blocks
+
+    def probability(self, k: int) -> Fraction:
+        """The exact probability of lattice index `k`."""
+        return self.weight(k) / self.total
+
+    def probabilities(self) -> np.ndarray:
+        """The nearest floats of the probabilities over the core, low to high; shape ``(len(weights),)``."""
+        import numpy as np
+
+        numerator, denominator = self.total.numerator, self.total.denominator
+        return np.array([w * denominator / numerator for w in self.weights], dtype=float)
+
+    def points(self) -> np.ndarray:
+        """The points of the core in data units, as floats; shape ``(len(weights),)``."""
+        import numpy as np
+
+        return np.arange(self.start, self.end + 1) * float(self.step)
+
+    def cumulative(self) -> tuple[int, ...]:
+        """Running sums of the core's weights."""
+        return tuple(accumulate(self.weights))
+
+    # --- expectations --------------------------------------------------------------------------------------------
+
+    def weighted_sum(self, function: LatticeFunction) -> Fraction:
+        """The sum of weight times `function` over the whole support, tails in closed form."""
+        values, unit = function.integers(self.start, self.end)
+        result = Fraction(sum(w * v for w, v in zip(self.weights, values, strict=True)), unit)
+        if self.tails is None:
+            return result
+        period = self.tails.period
+        if (ratio := self.tails.right) is not None:
+            for k in range(self.end - period + 1, self.end + 1):
+                if weight := self.weights[k - self.start]:
+                    result += weight * ratio * function.tail_sum(k + period, period, ratio)
+        if (ratio := self.tails.left) is not None:
+            for k in range(self.start, self.start + period):
+                if weight := self.weights[k - self.start]:
+                    result += weight * ratio * function.tail_sum(k - period, -period, ratio)
+        return result
+
+    def expectation(self, function: LatticeFunction) -> Fraction:
+        """The exact expectation of a function of the lattice index.
+
+        Examples
+        --------
+        >>> Pmf(-1, (1, 2, 1)).expectation(LatticeFunction(0, (), left=(0, -1), right=(0, 1)))
+        Fraction(1, 2)
+        """
+        return self.weighted_sum(function) / self.total
+
+    def absolute_moment(self, power: int) -> Fraction:
+        """E|Z|^power in data units, exactly."""
+        power = exact_integer(power, "power", at_least=0)
+        monomial = (*(Fraction(0),) * power, Fraction(1))
+        left = (*monomial[:-1], Fraction((-1) ** power))
+        return self.step**power * self.expectation(LatticeFunction(0, (), left, monomial))
+
+    @cached_property
+    def mean(self) -> Fraction:
+        """E Z in data units."""
+        return self.step * self.expectation(LatticeFunction.polynomial((0, 1)))
+
+    @cached_property
+    def variance(self) -> Fraction:
+        """E Z^2 - (E Z)^2 in squared data units."""
+        return self.absolute_moment(2) - self.mean**2
+
+    @cached_property
+    def entropy(self) -> Enclosure:
+        """The entropy in nats, enclosed to 2^-64: ``ln W - sum(w ln w) / W``, tails in closed form."""
+        if len([w for w in self.weights if w]) == 1 and self.tails is None:
+            return Enclosure(Fraction(0), Fraction(0))
+        low = floor_scaled(self._entropy_ball, 64)
+        return Enclosure(Fraction(low, 1 << 64), Fraction(low + 1, 1 << 64))
+
+    def _entropy_ball(self) -> arb:
+        total = ball(self.total)
+        spread = arb(0)
+        for weight in self.weights:
+            if weight > 1:
+                spread += arb(fmpz(weight)) * arb(fmpz(weight)).log()
+        for ratio, block in self._tail_blocks():
+            # sum over t >= 1 of w r^t (ln w + t ln r) = w ln w r/(1-r) + w ln r r/(1-r)^2
+            mass, slope = ball(ratio / (1 - ratio)), ball(ratio / (1 - ratio) ** 2) * ball(ratio).log()
+            for weight in block:
+                if weight:
+                    spread += arb(fmpz(weight)) * (arb(fmpz(weight)).log() * mass + slope)
+        return total.log() - spread / total
+
+    def _tail_blocks(self) -> list[tuple[Fraction, tuple[int, ...]]]:
+        if self.tails is None:
+            return []
+        period, found = self.tails.period, []
+        if self.tails.left is not None:
+            found.append((self.tails.left, self.weights[:period]))
+        if self.tails.right is not None:
+            found.append((self.tails.right, self.weights[-period:]))
+        return found
+
+    # --- other pmfs ----------------------------------------------------------------------------------------------
+
+    def convolve(self, other: Pmf) -> Pmf:
+        """The law of the sum of two independent variables.
+
+        At most one of the two may have tails: the sum of two infinite tails is not geometric.
+
+        Examples
+        --------
+        >>> Pmf(0, (1, 1)).convolve(Pmf(0, (1, 1)))
+        Pmf(start=0, weights=(1, 2, 1))
+        """
+        if self.step != other.step:
+            raise InputError("other.step", f"must equal this pmf's step {self.step}, not {other.step}")
+        if self.tails is not None and other.tails is not None:
+            raise InputError("other.tails", "must be None when this pmf has tails: the sum's tails are not geometric")
+        infinite, finite = (self, other) if self.tails is not None else (other, self)
+        # Beyond core + range of the finite one, every term lies in a tail: extend the core by that range first.
+        wide = infinite.extended(len(finite.weights) - 1) if infinite.tails is not None else infinite
+        product = fmpz_poly(list(wide.weights)) * fmpz_poly(list(finite.weights))
+        weights = [int(c) for c in product.coeffs()]
+        weights += [0] * (len(wide.weights) + len(finite.weights) - 1 - len(weights))
+        start = wide.start + finite.start
+        if wide.tails is None:
+            return Pmf(start, weights, self.step)
+        margin = len(finite.weights) - 1  # entries that miss contributions from beyond the extended core
+        cut_left = margin if wide.tails.left is not None else 0
+        cut_right = margin if wide.tails.right is not None else 0
+        kept = weights[cut_left : len(weights) - cut_right]
+        return Pmf(start + cut_left, kept, self.step, wide.tails)
+
+    def extended(self, by: int) -> Pmf:
+        """The same pmf with a core at least `by` points longer on each side that has a tail."""
+        if self.tails is None or by <= 0:
+            return self
+        period = self.tails.period
+        blocks = -(-by // period)
+        scale = 1
+        for ratio in (self.tails.left, self.tails.right):
+            if ratio is not None:
+                scale *= ratio.denominator**blocks
+        left = blocks * period if self.tails.left is not None else 0
+        right = blocks * period if self.tails.right is not None else 0
+        weights = [int(self.weight(k) * scale) for k in range(self.start - left, self.end + right + 1)]
+        return Pmf(self.start - left, weights, self.step, self.tails)
+
+    # --- text ----------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data with every exact number as a string, for JSON."""
+        tails = None
+        if self.tails is not None:
+            left, right = self.tails.left, self.tails.right
+            tails = {
+                "period": str(self.tails.period),
+                "left": None if left is None else str(left),
+                "right": None if right is None else str(right),
+            }
+        return {
+            "start": str(self.start),
+            "weights": [str(w) for w in self.weights],
+            "step": str(self.step),
+            "tails": tails,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Pmf:
+        """Read what `to_dict` wrote."""
+        tails = data.get("tails")
+        if tails is not None:
+            tails = Tails(tails["period"], tails.get("left"), tails.get("right"))
+        weights = [exact_integer(w, f"weights[{i}]") for i, w in enumerate(data["weights"])]
+        return cls(data["start"], weights, data.get("step", 1), tails)
+
+    def __repr__(self) -> str:
+        step = "" if self.step == 1 else f", step={self.step}"
+        tails = "" if self.tails is None else ", tails=..."
+        if len(self.weights) <= 9 and max(self.weights) < 10**9:
+            return f"Pmf(start={self.start}, weights={self.weights}{step}{tails})"
+        return f"Pmf(start={self.start}, <{len(self.weights)} weights>{step}{tails})"
+
+    def __str__(self) -> str:
+        support = f"[{self.low}, {self.high}]" + (" and geometric tails" if self.tails is not None else "")
+        return f"pmf on {support}: mean {float(self.mean):.6g}, variance {float(self.variance):.6g}"

@@ -1,0 +1,197 @@
+"""What a pmf guarantees: its largest privacy loss, its hockey-stick divergence, delta(epsilon) and epsilon(delta).
+
+Adding noise Z to a count that may change by up to m moves the pmf by a shift s, 1 <= |s| <= m. Every function here
+looks at all shifts in both directions; sums over geometric tails are exact.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from dpopt.arithmetic import Enclosure, Number, exact, exp_enclosure, log_enclosure
+from dpopt.errors import InputError
+from dpopt.pmf import Pmf
+
+__all__ = ["delta", "epsilon", "hockey_stick", "largest_ratio", "lattice_shift"]
+
+
+def lattice_shift(sensitivity: Number, step: Fraction, argument: str = "sensitivity") -> int:
+    """The largest shift in lattice steps, ``floor(sensitivity / step)``; an error when no lattice point is reached."""
+    value = exact(sensitivity, argument)
+    if value <= 0:
+        raise InputError(argument, f"must be positive, not {value}")
+    if value < step:
+        raise InputError(argument, f"must be at least the lattice step {step} (smaller moves do not exist), not {value}")
+    return int(value // step)
+
+
+def explicit_weights(pmf: Pmf, margin: int) -> tuple[int, list[int], Fraction]:
+    """Integer weights over the core and `margin` points on either side, tail points written out.
+
+    On a side without a tail they are 0. Returns the first index, the weights, and the pmf's total in the same unit.
+    """
+    wide = pmf.extended(margin)
+    left, right = pmf.start - margin - wide.start, wide.end - (pmf.end + margin)
+    weights = list(wide.weights)
+    weights = weights[left:] if left >= 0 else [0] * -left + weights
+    weights = weights[: len(weights) - right] if right >= 0 else weights + [0] * -right
+    return pmf.start - margin, weights, wide.total
+
+
+def sliding_maximum(values: Sequence[int], reach: int) -> Iterator[int]:
+    """The maximum of ``values[j - reach : j + reach + 1]`` for each j, in O(n) (monotone queue)."""
+    queue: deque[int] = deque()
+    ahead = 0
+    for j in range(len(values)):
+        while ahead < len(values) and ahead <= j + reach:
+            while queue and values[queue[-1]] <= values[ahead]:
+                queue.pop()
+            queue.append(ahead)
+            ahead += 1
+        if queue[0] < j - reach:
+            queue.popleft()
+        yield values[queue[0]]
+
+
+def largest_ratio(pmf: Pmf, shift: int, *, window: tuple[int, int] | None = None) -> tuple[int, int]:
+    """The largest p(i)/p(j) over all |i - j| <= `shift`, as a pair numerator, denominator (denominator 0: infinite).
+
+    Without `window` every pair of integers counts: with tails the finitely many pairs with one point in the core and
+    the other at most `shift` beyond it decide (``theory: a pair wholly beyond the core moves inward by a period with
+    its ratio unchanged``). With `window`, only pairs inside it.
+    """
+    if window is None:
+        _, weights, _ = explicit_weights(pmf, shift)
+    else:
+        first, last = window
+        weights = [int(pmf.weight(k)) for k in range(first, last + 1)]
+    best, over = 1, 1
+    for maximum, weight in zip(sliding_maximum(weights, shift), weights, strict=True):
+        if maximum * over > best * weight:
+            best, over = maximum, weight
+            if weight == 0:
+                break
+    return best, over
+
+
+def hockey_stick(pmf: Pmf, factor: Fraction, shift: int) -> Fraction:
+    """The sum over all integers k of ``max(p(k) - factor * p(k - shift), 0)``, exactly, for a signed shift.
+
+    `factor` stands for e^epsilon: with a lower end of its enclosure this is an upper bound of the divergence.
+    """
+    numerator, denominator = factor.numerator, factor.denominator
+    reach = abs(shift)
+    if pmf.tails is None:
+        weights = pmf.weights
+        moved = _moved(weights, shift)
+        excess = sum(e for w, v in zip(weights, moved, strict=True) if (e := w * denominator - v * numerator) > 0)
+        return Fraction(excess, denominator) / pmf.total
+    # Once both k and k - shift lie in the same tail, the term repeats with the tail's period and ratio.
+    period = pmf.tails.period
+    _, weights, unit = explicit_weights(pmf, 3 * reach + period)
+    inner = range(reach, len(weights) - reach)
+    terms = [max(weights[i] * denominator - weights[i - shift] * numerator, 0) for i in inner]
+    excess_sum = Fraction(sum(terms))
+    for ratio, block in ((pmf.tails.left, terms[:period]), (pmf.tails.right, terms[-period:])):
+        if ratio is not None:
+            excess_sum += sum(block) * ratio / (1 - ratio)
+    return excess_sum / denominator / unit
+
+
+def _moved(weights: Sequence[int], shift: int) -> list[int]:
+    """``weights[k - shift]`` for each k, 0 outside."""
+    size = len(weights)
+    if abs(shift) >= size:
+        return [0] * size
+    if shift >= 0:
+        return [0] * shift + list(weights[: size - shift])
+    return list(weights[-shift:]) + [0] * -shift
+
+
+def worst_hockey_stick(pmf: Pmf, factor: Fraction, shift: int) -> Fraction:
+    """The largest hockey-stick divergence over all shifts 1..`shift`, both directions."""
+    directions = (1,) if pmf.is_symmetric else (1, -1)
+    return max(hockey_stick(pmf, factor, sign * s) for s in range(1, shift + 1) for sign in directions)
+
+
+def delta(pmf: Pmf, epsilon: Number, sensitivity: Number = 1, *, bits: int = 128) -> Enclosure:
+    """The tight delta at `epsilon`: a proved enclosure of the worst hockey-stick divergence.
+
+    Parameters
+    ----------
+    pmf : Pmf
+        The noise, or anything with a `pmf` attribute.
+    epsilon : number
+        At least 0, exact.
+    sensitivity : number
+        In data units; all shifts up to ``floor(sensitivity / step)`` lattice steps count, in both directions.
+    bits : int
+        Bits of the enclosure of e^epsilon.
+
+    Examples
+    --------
+    >>> delta(Pmf(0, (1,) * 10), 1).upper
+    Fraction(1, 10)
+    """
+    pmf = getattr(pmf, "pmf", pmf)
+    value = exact(epsilon, "epsilon")
+    if value < 0:
+        raise InputError("epsilon", f"must be at least 0, not {value}")
+    shift = lattice_shift(sensitivity, pmf.step)
+    low, high = exp_enclosure(value, bits)
+    upper = worst_hockey_stick(pmf, low, shift)
+    return Enclosure(worst_hockey_stick(pmf, high, shift) if high != low else upper, upper)
+
+
+def epsilon(pmf: Pmf, delta: Number = 0, sensitivity: Number = 1) -> Enclosure:
+    """The least epsilon at which the pmf is (epsilon, delta)-DP: a proved enclosure, at most 2^-40 wide.
+
+    Raises
+    ------
+    InputError
+        No epsilon reaches `delta`: a finite support leaves at least its outermost mass at every epsilon.
+
+    Examples
+    --------
+    >>> from dpopt.pmf import Tails
+    >>> half = Fraction(1, 2)
+    >>> round(float(epsilon(Pmf(0, (1,), tails=Tails(1, left=half, right=half)))), 9)
+    0.693147181
+    """
+    pmf = getattr(pmf, "pmf", pmf)
+    wanted = exact(delta, "delta")
+    if not 0 <= wanted <= 1:
+        raise InputError("delta", f"must lie between 0 and 1, not {wanted}")
+    shift = lattice_shift(sensitivity, pmf.step)
+    numerator, denominator = largest_ratio(pmf, shift)
+    if denominator == 0:
+        floor = _unreachable_mass(pmf, shift)
+        if floor > wanted or wanted == 0:
+            raise InputError(
+                "delta", f"must be at least {float(floor):.6g}: that mass has a zero within the sensitivity, whatever epsilon"
+            )
+    elif wanted == 0:
+        return log_enclosure(Fraction(numerator, denominator))
+    low, high = Fraction(0), Fraction(1)
+    if worst_hockey_stick(pmf, Fraction(1), shift) <= wanted:
+        return Enclosure(low, low)
+    while worst_hockey_stick(pmf, exp_enclosure(high)[0], shift) > wanted:
+        low, high = high, 2 * high
+    while high - low > Fraction(1, 1 << 40):
+        middle = (low + high) / 2
+        if worst_hockey_stick(pmf, exp_enclosure(middle)[0], shift) <= wanted:
+            high = middle
+        else:
+            low = middle
+    return Enclosure(low, high)
+
+
+def _unreachable_mass(pmf: Pmf, shift: int) -> Fraction:
+    """The limit of delta(epsilon): the largest mass, over shifts, of points whose shifted point has none."""
+    _, weights, unit = explicit_weights(pmf, shift)
+    worst = 0
+    for s in (*range(1, shift + 1), *range(-shift, 0)):
+        worst = max(worst, sum(w for w, v in zip(weights, _moved(weights, s), strict=True) if v == 0))
+    return worst / unit

@@ -1,0 +1,378 @@
+"""Blocks: each exact term as float rows for a solver, and the map of its multipliers back to exact ones.
+
+A block writes its rows into an `Assembly` and remembers where. Rows and auxiliary columns that come in mirror images
+are written as two halves of equal order, so that folding a symmetric program is one averaging of halves.
+
+Signs follow `Claim.y`: the multiplier of a row is <= 0 where the upper side is active. `entry` turns the multipliers
+of a block's rows into the certificate's form: integers over 2**scale, non-negative where the theory wants them so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from dpopt.arithmetic import exp_enclosure
+from dpopt.program.core import Core
+from dpopt.program.program import BlockKind, Program, RowBlock
+from dpopt.problem.terms import (
+    ExpectationTerm,
+    HockeyStickTerm,
+    MinDeltaTerm,
+    MirrorTerm,
+    OrderTerm,
+    RatioTerm,
+    WassersteinTerm,
+)
+
+__all__ = [
+    "Assembly",
+    "Block",
+    "ExpectationBlock",
+    "Folding",
+    "HockeyStickBlock",
+    "MassBlock",
+    "MirrorBlock",
+    "OrderBlock",
+    "RatioBlock",
+    "WassersteinBlock",
+]
+
+INF = float("inf")
+
+
+@dataclass(frozen=True)
+class Folding:
+    """How a block folds about 0: rows and auxiliary columns that stay, pair up in halves, or vanish."""
+
+    paired: bool = False
+    vanishes: bool = False
+
+
+@dataclass
+class Assembly:
+    """Sparse rows and columns under construction (vectorised: arrays are appended, never single entries)."""
+
+    core: Core
+    cost: list[np.ndarray] = field(default_factory=list)
+    lower: list[np.ndarray] = field(default_factory=list)
+    upper: list[np.ndarray] = field(default_factory=list)
+    entries: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=list)
+    row_lower: list[np.ndarray] = field(default_factory=list)
+    row_upper: list[np.ndarray] = field(default_factory=list)
+    row_blocks: list[RowBlock] = field(default_factory=list)
+    columns: int = 0
+    rows: int = 0
+
+    def add_columns(self, cost: np.ndarray, lower: float = 0.0, upper: np.ndarray | float = INF) -> int:
+        """Append columns and return the position of the first."""
+        size = cost.shape[0]
+        self.cost.append(cost)
+        self.lower.append(np.full(size, lower))
+        self.upper.append(np.broadcast_to(np.asarray(upper, dtype=float), (size,)))
+        self.columns += size
+        return self.columns - size
+
+    def add_rows(self, kind: BlockKind, name: str, lower: np.ndarray, upper: np.ndarray) -> int:
+        """Append rows (their entries come with `add_entries`) and return the position of the first."""
+        self.row_lower.append(lower)
+        self.row_upper.append(upper)
+        self.row_blocks.append(RowBlock(kind, name, self.rows, lower.shape[0]))
+        self.rows += lower.shape[0]
+        return self.rows - lower.shape[0]
+
+    def add_entries(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray | float) -> None:
+        """Append matrix entries at absolute positions."""
+        self.entries.append((rows, columns, np.broadcast_to(np.asarray(values, dtype=float), rows.shape)))
+
+    def program(self, entropy: bool) -> Program:
+        """The finished arrays."""
+        row, column, value = (np.concatenate(parts) for parts in zip(*self.entries, strict=True))
+        matrix = sp.coo_array((value, (row, column)), shape=(self.rows, self.columns)).tocsr()
+        weights = np.zeros(self.columns)
+        if entropy:
+            weights[: self.core.size] = 1.0
+        return Program(
+            cost=np.concatenate(self.cost),
+            rows=matrix,
+            row_lower=np.concatenate(self.row_lower),
+            row_upper=np.concatenate(self.row_upper),
+            lower=np.concatenate(self.lower),
+            upper=np.concatenate(self.upper),
+            entropy=weights,
+            blocks=tuple(self.row_blocks),
+        )
+
+
+def integers(values: np.ndarray, scale: int) -> list[int]:
+    """Floats as integers over 2**scale, exactly where the float is a multiple, nearest elsewhere; nan becomes 0."""
+    clean = np.where(np.isfinite(values), values, 0.0)
+    mantissa, exponent = np.frexp(clean)
+    whole = (mantissa * 2.0**53).astype(np.int64).tolist()
+    shifts = (exponent.astype(int) - 53 + scale).tolist()
+    return [m << s if s >= 0 else (m + (1 << (-s - 1))) >> -s if s > -2000 else 0 for m, s in zip(whole, shifts, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Base of the blocks.
+
+    Parameters
+    ----------
+    owner : int
+        Index of the constraint, or -1 for the mass row and the objective.
+    first, count : int
+        The rows it wrote.
+    column, columns : int
+        The auxiliary columns it wrote.
+    folding : Folding
+    """
+
+    owner: int
+    first: int
+    count: int
+    column: int = 0
+    columns: int = 0
+    folding: Folding = Folding()
+
+    def entry(self, y: np.ndarray, scale: int) -> dict[str, Any]:
+        """The multipliers of this block's rows (`y` is the whole vector) in the certificate's form."""
+        raise TypeError(f"{type(self).__name__} has no multipliers to state")
+
+    def own(self, y: np.ndarray) -> np.ndarray:
+        """This block's part of a row vector."""
+        return y[self.first : self.first + self.count]
+
+
+@dataclass(frozen=True, eq=False)
+class MassBlock(Block):
+    """Total mass 1. Its multiplier is not stated: the checker takes the best one."""
+
+    @classmethod
+    def write(cls, assembly: Assembly, coefficients: np.ndarray) -> MassBlock:
+        first = assembly.add_rows(BlockKind.MASS, "mass", np.ones(1), np.ones(1))
+        columns = np.arange(assembly.core.size)
+        assembly.add_entries(np.full(columns.shape, first), columns, coefficients)
+        return cls(-1, first, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectationBlock(Block):
+    """``at_least <= E f <= at_most``."""
+
+    @classmethod
+    def write(cls, assembly: Assembly, owner: int, name: str, term: ExpectationTerm) -> ExpectationBlock:
+        low = -INF if term.at_least is None else float(term.at_least)
+        high = INF if term.at_most is None else float(term.at_most)
+        first = assembly.add_rows(BlockKind.EXPECTATION, name, np.array([low]), np.array([high]))
+        values = assembly.core.coefficients(term.function)
+        columns = np.flatnonzero(values)
+        assembly.add_entries(np.full(columns.shape, first), columns, values[columns])
+        vanishes = low == high == 0 and term.function.is_odd
+        return cls(owner, first, 1, folding=Folding(vanishes=vanishes))
+
+    def entry(self, y: np.ndarray, scale: int) -> dict[str, Any]:
+        return {"values": integers(self.own(y), scale)}
+
+
+@dataclass(frozen=True, eq=False)
+class _PairBlock(Block):
+    """Rows ``p(i) - factor * p(j) <= 0``."""
+
+    i: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+    j: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+
+    @classmethod
+    def _write(
+        cls, assembly: Assembly, owner: int, name: str, kind: BlockKind, i: np.ndarray, j: np.ndarray, factor: float, paired: bool
+    ) -> Any:
+        size = i.shape[0]
+        first = assembly.add_rows(kind, name, np.full(size, -INF), np.zeros(size))
+        rows, origin = np.arange(first, first + size), assembly.core.first
+        assembly.add_entries(rows, i - origin, 1.0)
+        assembly.add_entries(rows, j - origin, -factor)
+        return cls(owner, first, size, folding=Folding(paired=paired), i=i, j=j)
+
+    def entry(self, y: np.ndarray, scale: int) -> dict[str, Any]:
+        own = np.maximum(-self.own(y), 0.0)
+        used = np.flatnonzero(own > 0)
+        pairs = zip(self.i[used].tolist(), self.j[used].tolist(), integers(own[used], scale), strict=True)
+        return {"pairs": [[i, j, v] for i, j, v in pairs if v > 0]}
+
+
+@dataclass(frozen=True, eq=False)
+class RatioBlock(_PairBlock):
+    """``p(i) <= e^epsilon p(j)`` for all pairs of the core at most `shift` apart; no rows across the seam."""
+
+    @classmethod
+    def write(cls, assembly: Assembly, owner: int, name: str, term: RatioTerm) -> RatioBlock:
+        core = assembly.core
+        low = [np.arange(core.first, core.last - s + 1) for s in range(1, min(term.shift, core.size - 1) + 1)]
+        high = [points + s for s, points in enumerate(low, 1)]
+        i, j = _joined(low), _joined(high)
+        centre = core.first + core.last
+        i, j = np.concatenate([i, centre - i]), np.concatenate([j, centre - j])
+        factor = float(exp_enclosure(term.epsilon, 64).lower)
+        return cls._write(assembly, owner, name, BlockKind.PURE_DP, i, j, factor, core.is_symmetric)
+
+
+@dataclass(frozen=True, eq=False)
+class OrderBlock(_PairBlock):
+    """``p(i) <= p(j)`` with j the neighbour of i one step towards the mode."""
+
+    @classmethod
+    def write(cls, assembly: Assembly, owner: int, name: str, term: OrderTerm) -> OrderBlock:
+        core = assembly.core
+        right = np.arange(term.mode + 1, core.last + 1)
+        left = np.arange(term.mode - 1, core.first - 1, -1)
+        i, j = np.concatenate([right, left]), np.concatenate([right - 1, left + 1])
+        paired = core.is_symmetric and term.mode == 0
+        return cls._write(assembly, owner, name, BlockKind.ORDER, i, j, 1.0, paired)
+
+
+@dataclass(frozen=True, eq=False)
+class MirrorBlock(Block):
+    """``p(k) - p(-k) = 0`` for k > 0; a point without a mirror image in the core has no mass."""
+
+    k: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+
+    @classmethod
+    def write(cls, assembly: Assembly, owner: int, name: str, term: MirrorTerm) -> MirrorBlock:
+        core = assembly.core
+        k = np.arange(1, max(abs(core.first), abs(core.last)) + 1)
+        here = (k >= core.first) & (k <= core.last)
+        there = (-k >= core.first) & (-k <= core.last)
+        k, here, there = k[here | there], here[here | there], there[here | there]
+        first = assembly.add_rows(BlockKind.MIRROR, name, np.zeros(k.shape), np.zeros(k.shape))
+        rows = np.arange(first, first + k.shape[0])
+        assembly.add_entries(rows[here], k[here] - core.first, 1.0)
+        assembly.add_entries(rows[there], -k[there] - core.first, -1.0)
+        return cls(owner, first, k.shape[0], folding=Folding(vanishes=True), k=k)
+
+    def entry(self, y: np.ndarray, scale: int) -> dict[str, Any]:
+        pairs = zip(self.k.tolist(), integers(-self.own(y), scale), strict=True)
+        return {"pairs": [[k, v] for k, v in pairs if v]}
+
+
+@dataclass(frozen=True, eq=False)
+class HockeyStickBlock(Block):
+    """``sum_k (p(k) - e^epsilon p(k - s))+ <= delta`` for every shift, both directions.
+
+    One auxiliary v >= p(k) - e^epsilon p(k - s) for each pair inside the core; where k - s lies outside, the term is
+    p(k) itself. Rows: the pairs (plus directions, then their mirror images), then one total a shift in the same order.
+    With `objective` the totals are bounded by a column of cost 1 in place of delta.
+    """
+
+    shifts: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+    pair_shift: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+    pair_k: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+    totals: int = 0
+    core: Core = Core(0, 0)
+    infinite: bool = False
+    total_column: int = -1
+
+    @classmethod
+    def write(
+        cls, assembly: Assembly, owner: int, name: str, term: HockeyStickTerm | MinDeltaTerm, *, infinite: bool = False
+    ) -> HockeyStickBlock:
+        core, reach = assembly.core, term.shift
+        plus = np.arange(1, reach + 1)
+        k = [np.arange(core.first + s, core.last + 1) for s in range(1, reach + 1) if s < core.size]
+        half_k = _joined(k)
+        half_s = np.repeat(np.arange(1, len(k) + 1), [part.shape[0] for part in k]) if k else half_k
+        centre = core.first + core.last
+        pair_k, pair_shift = np.concatenate([half_k, centre - half_k]), np.concatenate([half_s, -half_s])
+        shifts = np.concatenate([plus, -plus])
+        pairs, totals = pair_k.shape[0], shifts.shape[0]
+
+        factor = float(exp_enclosure(term.epsilon, 64).lower)
+        column = assembly.add_columns(np.zeros(pairs))
+        first = assembly.add_rows(BlockKind.HOCKEY_STICK, name, np.full(pairs, -INF), np.zeros(pairs))
+        rows = np.arange(first, first + pairs)
+        assembly.add_entries(rows, pair_k - core.first, 1.0)
+        assembly.add_entries(rows, pair_k - pair_shift - core.first, -factor)
+        assembly.add_entries(rows, column + np.arange(pairs), -1.0)
+
+        limit = float(term.delta) if isinstance(term, HockeyStickTerm) else 0.0
+        total_row = assembly.add_rows(BlockKind.HOCKEY_STICK, name, np.full(totals, -INF), np.full(totals, limit))
+        place = np.where(pair_shift > 0, pair_shift - 1, reach - pair_shift - 1)
+        assembly.add_entries(total_row + place, column + np.arange(pairs), 1.0)
+        for number, s in enumerate(shifts.tolist()):
+            alone = np.arange(core.first, min(core.first + s - 1, core.last) + 1) if s > 0 else np.arange(
+                max(core.last + s + 1, core.first), core.last + 1
+            )
+            assembly.add_entries(np.full(alone.shape, total_row + number), alone - core.first, 1.0)
+        total_column = -1
+        if isinstance(term, MinDeltaTerm):
+            total_column = assembly.add_columns(np.ones(1))
+            assembly.add_entries(total_row + np.arange(totals), np.full(totals, total_column), -1.0)
+        return cls(
+            owner, first, pairs + totals, column, pairs, Folding(paired=core.is_symmetric),
+            shifts, pair_shift, pair_k, total_row, core, infinite, total_column,
+        )  # fmt: skip
+
+    def entry(self, y: np.ndarray, scale: int) -> dict[str, Any]:
+        pairs = self.pair_k.shape[0]
+        weights = np.maximum(-self.own(y), 0.0)
+        events, bounds = weights[:pairs], weights[pairs:]
+        if self.owner < 0 and bounds.sum() > 1:
+            events, bounds = events / bounds.sum(), bounds / bounds.sum()
+        shifts = []
+        for number, s in enumerate(self.shifts.tolist()):
+            bound = integers(bounds[number : number + 1], scale)[0]
+            if bound <= 0:
+                continue
+            table = np.full(self.core.size, bounds[number])  # where k - s lies outside, the event holds
+            mine = self.pair_shift == s
+            table[self.pair_k[mine] - self.core.first] = events[mine]
+            values = [min(max(v, 0), bound) for v in integers(table, scale)]
+            left, right = (bound, 0) if s > 0 else (0, bound)  # outward pairs beyond the core
+            if not self.infinite:
+                left = right = 0
+            shifts.append({"shift": s, "bound": bound, "start": self.core.first, "events": values, "left": left, "right": right})
+        return {"shifts": _at_most_one(shifts, scale) if self.owner < 0 else shifts}
+
+
+@dataclass(frozen=True, eq=False)
+class WassersteinBlock(Block):
+    """``g_k(p) - u_k + v_k = 0`` with cost 1 on u and v: the absolute value of each open cut."""
+
+    start: int = 0
+
+    @classmethod
+    def write(cls, assembly: Assembly, term: WassersteinTerm) -> WassersteinBlock:
+        core, cuts = assembly.core, term.cuts
+        size = len(cuts)
+        column = assembly.add_columns(np.ones(2 * size))
+        first = assembly.add_rows(BlockKind.ABSOLUTE_VALUE, "wasserstein", np.zeros(size), np.zeros(size))
+        rows = np.arange(first, first + size)
+        assembly.add_entries(rows, column + np.arange(size), -1.0)
+        assembly.add_entries(rows, column + size + np.arange(size), 1.0)
+        if size:
+            values = np.concatenate([core.coefficients(term.cut(k)) for k in cuts])
+            assembly.add_entries(np.repeat(rows, core.size), np.tile(np.arange(core.size), size), values)
+        return cls(-1, first, size, column, 2 * size, start=cuts.start)
+
+    def entry(self, y: np.ndarray, scale: int) -> dict[str, Any]:
+        one = 1 << scale
+        values = [min(max(v, -one), one) for v in integers(-self.own(y), scale)]
+        return {"slopes": {"start": self.start, "values": values}}
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=int)
+
+
+def _at_most_one(shifts: list[dict[str, Any]], scale: int) -> list[dict[str, Any]]:
+    """Bounds that sum to at most 1: the last unit that rounding added is taken off the largest."""
+    excess = sum(s["bound"] for s in shifts) - (1 << scale)
+    if excess > 0 and shifts:
+        largest = max(shifts, key=lambda s: s["bound"])
+        largest["bound"] -= excess
+        for key in ("left", "right"):
+            largest[key] = min(largest[key], largest["bound"])
+        largest["events"] = [min(v, largest["bound"]) for v in largest["events"]]
+    return shifts

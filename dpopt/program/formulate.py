@@ -1,0 +1,184 @@
+"""Problem -> program: the columns of a core and one block of rows for every exact term."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil, expm1, log1p
+
+import numpy as np
+
+from dpopt.arithmetic import exp_enclosure
+from dpopt.lattice_function import LatticeFunction
+from dpopt.problem.problem import Problem
+from dpopt.problem.terms import (
+    EntropyTerm,
+    ExpectationTerm,
+    HockeyStickTerm,
+    MinDeltaTerm,
+    MirrorTerm,
+    OrderTerm,
+    RatioTerm,
+    Term,
+    WassersteinTerm,
+    ZeroTerm,
+)
+from dpopt.program.blocks import (
+    INF,
+    Assembly,
+    Block,
+    ExpectationBlock,
+    HockeyStickBlock,
+    MassBlock,
+    MirrorBlock,
+    OrderBlock,
+    RatioBlock,
+    WassersteinBlock,
+)
+from dpopt.program.core import Closure, Core
+from dpopt.program.program import Program
+
+__all__ = ["Formulation", "chain_owner", "core_for", "formulate", "grown", "tightened"]
+
+
+@dataclass(frozen=True, eq=False)
+class Formulation:
+    """A problem as a program over a core.
+
+    Parameters
+    ----------
+    program : Program
+        The first ``core.size`` columns are the pmf, the rest auxiliaries of the blocks.
+    core : Core
+    blocks : tuple of Block
+        In the order of the rows: mass, objective, constraints.
+    problem : Problem
+    """
+
+    problem: Problem
+    core: Core
+    program: Program
+    blocks: tuple[Block, ...]
+
+
+def core_for(problem: Problem) -> Core:
+    """The core to start with: the finite support, or a window wide enough for most optima.
+
+    Under pure DP a few shifts around the fixed mean suffice (theory of infinite supports, section 2); under
+    (epsilon, delta) the window has to hold the optimum's whole support.
+    """
+    window = problem.support.window
+    if window is not None:
+        return Core(*window)
+    flat = [term for group in problem.terms for term in group]
+    mean = problem.setting.fixed_mean
+    centre = 0 if mean is None else round(mean / problem.support.step)
+    owner = chain_owner(problem)
+    reach = max([t.function.reach for t in flat if isinstance(t, ExpectationTerm)], default=0)
+    if owner is not None:
+        ratio = next(t for t in problem.terms[owner] if isinstance(t, RatioTerm))
+        closure = Closure(ratio.shift, 1 / float(exp_enclosure(ratio.epsilon, 64).upper))
+        half = max(2 * ratio.shift, reach, 2)
+        return Core(centre - half, centre + half, closure)
+    half = max([_approximate_reach(t) for t in flat if isinstance(t, HockeyStickTerm)], default=0)
+    half = max(half, reach, 4) + abs(centre)
+    return Core(centre - half, centre + half)
+
+
+def grown(core: Core) -> Core:
+    """A core about half as long again on each side, by whole tail periods under a closure."""
+    by = core.closure.shift if core.closure else 1
+    more = max(by, core.size // 4 // by * by)
+    return Core(core.first - more, core.last + more, core.closure)
+
+
+def chain_owner(problem: Problem) -> int | None:
+    """The pure-DP constraint whose chains close the tails on all integers: the one that decays slowest in its own right.
+
+    With several, the tightest rate epsilon / shift is the one that the tails must obey.
+    """
+    if problem.support.is_finite:
+        return None
+    found = [(t.epsilon / t.shift, i) for i, group in enumerate(problem.terms) for t in group if isinstance(t, RatioTerm)]
+    return min(found)[1] if found else None
+
+
+def _approximate_reach(term: HockeyStickTerm) -> int:
+    """Half-width of the optimum's support at (epsilon, delta), from the truncated geometric law, with some room."""
+    if term.delta == 0:
+        return 64 * term.shift
+    epsilon, delta = float(term.epsilon), float(term.delta)
+    steps = log1p(expm1(min(epsilon, 500.0)) / (2 * delta)) / epsilon if epsilon > 0 else 1 / (2 * delta)
+    return ceil(term.shift * (min(steps, 100_000) + 2))
+
+
+def tightened(term: Term, by: Fraction) -> Term:
+    """The term with a little less room, so that what meets it meets the original strictly. Equalities stay."""
+    if isinstance(term, RatioTerm):
+        return replace(term, epsilon=term.epsilon * (1 - by))
+    if isinstance(term, HockeyStickTerm):
+        return replace(term, epsilon=term.epsilon * (1 - by), delta=term.delta * (1 - by))
+    if isinstance(term, ExpectationTerm) and term.at_least != term.at_most:
+        low, high = term.at_least, term.at_most
+        room = by * (high - low if low is not None and high is not None else max(abs(low or high or 0), Fraction(1)))
+        return replace(term, at_least=None if low is None else low + room, at_most=None if high is None else high - room)
+    return term
+
+
+def formulate(
+    problem: Problem,
+    core: Core,
+    *,
+    keep: Collection[int] | None = None,
+    tighten: Fraction = Fraction(0),
+    with_objective: bool = True,
+) -> Formulation:
+    """The program of a problem over a core.
+
+    Parameters
+    ----------
+    keep : collection of int, optional
+        Only these constraints (for finding a conflict).
+    tighten : Fraction
+        Leave every inequality this relative room (for strictly feasible points).
+    with_objective : bool
+        False for a pure question of feasibility: cost zero, no entropy.
+    """
+    assembly = Assembly(core)
+    kept = [(i, term) for i, group in enumerate(problem.terms) if keep is None or i in keep for term in group]
+    objective = problem.objective_term
+    cost = core.coefficients(objective.cost) if with_objective else np.zeros(core.size)
+    upper = np.full(core.size, INF)
+    for _, term in kept:
+        if isinstance(term, ZeroTerm):
+            inside = [k - core.first for k in term.indices if core.first <= k <= core.last]
+            upper[inside] = 0.0
+    assembly.add_columns(cost, upper=upper)
+    blocks: list[Block] = [MassBlock.write(assembly, core.coefficients(LatticeFunction.constant(1)))]
+    if with_objective and isinstance(objective, WassersteinTerm):
+        blocks.append(WassersteinBlock.write(assembly, objective))
+    if with_objective and isinstance(objective, MinDeltaTerm):
+        blocks.append(HockeyStickBlock.write(assembly, -1, "min-delta", objective))
+    for owner, term in kept:
+        name = problem.constraint_names[owner]
+        block = _write(assembly, owner, name, tightened(term, tighten) if tighten else term, not problem.support.is_finite)
+        if block is not None:
+            blocks.append(block)
+    entropy = with_objective and isinstance(objective, EntropyTerm)
+    return Formulation(problem, core, assembly.program(entropy), tuple(blocks))
+
+
+def _write(assembly: Assembly, owner: int, name: str, term: Term, infinite: bool) -> Block | None:
+    match term:
+        case ExpectationTerm():
+            return ExpectationBlock.write(assembly, owner, name, term)
+        case RatioTerm():
+            return RatioBlock.write(assembly, owner, name, term)
+        case HockeyStickTerm():
+            return HockeyStickBlock.write(assembly, owner, name, term, infinite=infinite)
+        case OrderTerm():
+            return OrderBlock.write(assembly, owner, name, term)
+        case MirrorTerm():
+            return MirrorBlock.write(assembly, owner, name, term)
+    return None  # a zero term is a column bound

@@ -1,0 +1,82 @@
+"""Proving that nothing is feasible, naming the conflict, and finding strictly feasible points: small linear programs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpopt.backends.base import Backend, Claimed
+from dpopt.backends.registry import get_backend
+from dpopt.program.formulate import Formulation, chain_owner, formulate
+from dpopt.program.reductions import elastic, reduce
+from dpopt.proof.prove import Outcome, Verified, farkas
+
+__all__ = ["find_conflict", "strictly_feasible"]
+
+log = logging.getLogger(__name__)
+
+_ROOMS = (Fraction(1, 8), Fraction(1, 64), Fraction(1, 1024), Fraction(1, 1 << 20))
+
+
+def find_conflict(formulation: Formulation, backend: Backend) -> Outcome | None:
+    """A proof that the constraints contradict each other, with an irreducible conflicting set; None if not found.
+
+    Deletion filter: a constraint leaves the set when the rest is still proved infeasible.
+    """
+    problem = formulation.problem
+    kept = list(range(len(problem.constraints)))
+    certificate = _proof(formulation, kept, backend)
+    if certificate is None:
+        return None
+    for index in list(kept):
+        rest = [i for i in kept if i != index]
+        smaller = _proof(formulation, rest, backend)
+        if smaller is not None:
+            kept, certificate = rest, smaller
+    conflict = tuple(problem.constraint_names[i] for i in kept)
+    if not conflict:
+        reason = "no pmf exists on this support"
+    else:
+        listed = ", ".join(f"'{name}'" for name in conflict)
+        reason = f"no pmf meets {listed} together" if len(conflict) > 1 else f"no pmf meets {listed} on this support"
+    return Outcome(Verified.INFEASIBLE, reason, certificate, conflict=conflict)
+
+
+def _proof(formulation: Formulation, keep: Collection[int], backend: Backend) -> dict[str, Any] | None:
+    """A Farkas certificate from the elastic phase 1 over the kept constraints."""
+    core = formulation.core
+    if core.closure is not None and chain_owner(formulation.problem) not in keep:
+        core = replace(core, closure=None)
+    phase = formulate(formulation.problem, core, keep=keep, with_objective=False)
+    for scaled in (True, False):  # multipliers from a steep envelope lose small digits; plain rows lose small masses
+        reduction = reduce(phase, scaled=scaled)
+        program = elastic(reduction.program)
+        solver = backend if backend.supports(program).supported else get_backend("highs")
+        claim = solver.solve(program, {})
+        if claim.y.size == program.row_lower.size and claim.objective > 1e-12:
+            certificate = farkas(phase, reduction.multipliers(claim.y))
+            if certificate is not None:
+                return certificate
+    return None
+
+
+def strictly_feasible(formulation: Formulation) -> np.ndarray | None:
+    """The pmf part of a point with room in every inequality, as large as one of a few steps allows; None if there is none.
+
+    It is the optimum of the tightened program, so that mixing a little of it in costs little.
+    """
+    problem = formulation.problem
+    linear = not formulation.program.has_entropy
+    backend = get_backend("highs")
+    for room in _ROOMS:
+        inner = formulate(problem, formulation.core, tighten=room, with_objective=linear)
+        reduction = reduce(inner)
+        claim = backend.solve(reduction.program, {})
+        if claim.status in (Claimed.OPTIMAL, Claimed.INACCURATE) and claim.has_point:
+            return np.maximum(reduction.point(claim.x)[: formulation.core.size], 0.0)
+    return None

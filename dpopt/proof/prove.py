@@ -1,0 +1,167 @@
+"""From a claim to a fact: repair, exact checks, the bound from the other side, or a proof that nothing is feasible.
+
+Nothing here trusts a solver. What comes out has passed the independent checker, or says why it has not.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from dpopt.errors import CertificateError
+from dpopt.problem.terms import EntropyTerm
+from dpopt.program.blocks import ExpectationBlock, MassBlock
+from dpopt.program.formulate import Formulation
+from dpopt.program.program import Program
+from dpopt.proof import checker
+from dpopt.proof.multipliers import multipliers, statement
+from dpopt.proof.repair import Repaired, RepairFailed, repair, sanitised
+
+__all__ = ["Outcome", "Verified", "prove_point"]
+
+log = logging.getLogger(__name__)
+
+
+class Verified(Enum):
+    """What dpopt has proved; compare `Claimed`, which is another type on purpose.
+
+    OPTIMAL: every constraint proved, and the gap is at most 1e-6 of the value or bound. FEASIBLE: every constraint
+    proved, larger gap. INFEASIBLE: proved that no pmf meets the constraints. FAILED: nothing was proved.
+    """
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was proved, with its certificate (empty when nothing was)."""
+
+    verified: Verified
+    reason: str = ""
+    certificate: Mapping[str, Any] = field(default_factory=dict)
+    repaired: Repaired | None = None
+    conflict: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def bound(self) -> Fraction | None:
+        """The proved bound on the objective, None when there is none."""
+        bound = self.certificate.get("derived", {}).get("bound")
+        return None if bound is None else Fraction(bound)
+
+    @property
+    def gap(self) -> Fraction | None:
+        """The largest possible distance between value and bound."""
+        value, bound = self.certificate.get("derived", {}).get("value"), self.bound
+        if value is None or bound is None:
+            return None
+        return max(abs(Fraction(value[0]) - bound), abs(Fraction(value[1]) - bound))
+
+
+def prove_point(
+    formulation: Formulation, x: np.ndarray, y: np.ndarray, centre: Callable[[], np.ndarray | None]
+) -> Outcome:
+    """Prove what a claimed point and its multipliers are worth.
+
+    Parameters
+    ----------
+    x, y : array
+        The claim in the formulation's coordinates; `y` may be empty (then the bound is what zero multipliers give).
+    centre : callable
+        A strictly feasible pmf over the core, or None.
+    """
+    started = perf_counter()
+    try:
+        x, y = _polished(formulation, x, y)
+        repaired = repair(formulation, x, centre)
+    except RepairFailed as error:
+        return Outcome(Verified.FAILED, str(error), seconds={"repair": perf_counter() - started})
+    middle = perf_counter()
+    certificate = _certified(formulation, repaired, y)
+    seconds = {"repair": middle - started, "bound": perf_counter() - middle}
+    if isinstance(certificate, str):
+        return Outcome(Verified.FAILED, certificate, repaired=repaired, seconds=seconds)
+    return Outcome(Verified(certificate["derived"]["verified"]), "", certificate, repaired, seconds=seconds)
+
+
+def better_bound(formulation: Formulation, outcome: Outcome, y: np.ndarray) -> Outcome:
+    """The outcome with the bound that other multipliers give, if it is the tighter one."""
+    if outcome.repaired is None:
+        return outcome
+    started = perf_counter()
+    certificate = _certified(formulation, outcome.repaired, y)
+    seconds = dict(outcome.seconds)
+    seconds["bound"] = seconds.get("bound", 0.0) + perf_counter() - started
+    if isinstance(certificate, str):
+        return outcome
+    other = Outcome(Verified(certificate["derived"]["verified"]), "", certificate, outcome.repaired, seconds=seconds)
+    if other.gap is not None and (outcome.gap is None or other.gap < outcome.gap):
+        return other
+    return outcome
+
+
+def _certified(formulation: Formulation, repaired: Repaired, y: np.ndarray) -> dict[str, Any] | str:
+    """The certificate, or the checker's reason against it.
+
+    The checker is written independently of the checks that the repair used: where the two disagree, nothing is proved.
+    """
+    if y.size != formulation.program.row_lower.size:
+        y = np.zeros(formulation.program.row_lower.size)
+    try:
+        return checker.certify(statement(formulation.problem, repaired.pmf, multipliers(formulation, y)))
+    except CertificateError as error:
+        log.info("the stated multipliers prove nothing: %s", error)
+    try:
+        zeros = np.zeros(formulation.program.row_lower.size)
+        return checker.certify(statement(formulation.problem, repaired.pmf, multipliers(formulation, zeros)))
+    except CertificateError as error:
+        return f"the independent checker rejects the repaired pmf: {error}"
+
+
+def farkas(formulation: Formulation, y: np.ndarray) -> dict[str, Any] | None:
+    """A certificate that no pmf meets the formulation's constraints, if these multipliers prove it."""
+    stated = multipliers(formulation, y, with_objective=False)
+    try:
+        certificate = checker.certify(statement(formulation.problem, None, stated))
+    except CertificateError as error:
+        log.info("not a proof of infeasibility: %s", error)
+        return None
+    return certificate
+
+
+def _polished(formulation: Formulation, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A max-entropy claim moved onto its exponential family by a few Newton steps on the dual.
+
+    Only when the rows touch the pmf alone, are few, and the claim nearly meets them: a polish must not turn an answer to
+    another question into an answer to this one.
+    """
+    program = formulation.program
+    few = all(isinstance(b, MassBlock | ExpectationBlock) for b in formulation.blocks)
+    if not isinstance(formulation.problem.objective_term, EntropyTerm) or not few or y.size != program.row_lower.size:
+        return x, y
+    sanitised(formulation, x)
+    if not _nearly_meets(program, x):
+        return x, y
+    from dpopt.backends.newton import polish
+
+    better_x, better_y = polish(program, y)
+    if np.all(np.isfinite(better_x)) and np.all(np.isfinite(better_y)) and _nearly_meets(program, better_x):
+        return better_x, better_y
+    return x, y
+
+
+def _nearly_meets(program: Program, x: np.ndarray) -> bool:
+    activity = program.rows @ x
+    size = 1 + np.maximum(np.abs(np.nan_to_num(program.row_lower, neginf=0)), np.abs(np.nan_to_num(program.row_upper, posinf=0)))
+    low, high = program.row_lower - 1e-3 * size, program.row_upper + 1e-3 * size
+    return bool(np.all(activity >= low) and np.all(activity <= high))

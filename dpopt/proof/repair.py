@@ -1,0 +1,243 @@
+"""Repair: from a solver's floats to an exact pmf that meets every constraint, changing as little as needed.
+
+The ladder: the floats as they are; with the tail's dust swept to zero; then, with ever larger steps, pure DP made
+slightly stricter (least majorant), a mixture with a strictly feasible pmf, and after each of these an exact
+correction of the equalities on a few heavy points. The first rung on which every constraint checks exactly wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from dpopt.arithmetic import exp_enclosure
+from dpopt.errors import InputError
+from dpopt.lattice_function import LatticeFunction
+from dpopt.pmf import Pmf, Tails
+from dpopt.problem.parts import Check
+from dpopt.problem.terms import ExpectationTerm, MirrorTerm, RatioTerm, Term, ZeroTerm
+from dpopt.program.formulate import Formulation, chain_owner
+from dpopt.proof.weights import least_majorant, to_weights
+
+__all__ = ["Repaired", "RepairFailed", "repair"]
+
+_MASS_TOLERANCE = 1e-2  # a claim farther than this from a pmf is not one
+_NEGATIVE_TOLERANCE = 1e-4
+
+
+class RepairFailed(Exception):
+    """No rung of the ladder gave a pmf that meets every constraint; the message says what stood in the way."""
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """An exact pmf that meets every constraint.
+
+    Parameters
+    ----------
+    mass_moved : float
+        Total variation distance between the solver's floats (normalised) and the pmf.
+    mixed : float
+        Weight of the strictly feasible pmf that was mixed in.
+    """
+
+    pmf: Pmf
+    checks: tuple[Check, ...]
+    mass_moved: float
+    mixed: float
+
+
+def sanitised(formulation: Formulation, x: np.ndarray) -> np.ndarray:
+    """The pmf part of a claim as non-negative floats, or `RepairFailed` when it is not close to a pmf."""
+    program, size = formulation.program, formulation.core.size
+    if x.shape != program.cost.shape:
+        raise RepairFailed(f"the backend returned {x.size} values for {program.cost.size} columns")
+    p = x[:size]
+    if not np.all(np.isfinite(p)):
+        raise RepairFailed(f"the backend returned {int(np.sum(~np.isfinite(p)))} values that are not finite")
+    if p.min() < -_NEGATIVE_TOLERANCE:
+        raise RepairFailed(f"the backend returned the negative mass {p.min():.3g} at index {formulation.core.first + int(p.argmin())}")
+    p = np.where(program.upper[:size] > 0, np.maximum(p, 0.0), 0.0)
+    mass = float((program.rows[[0]] @ np.concatenate([p, np.zeros(x.size - size)]))[0])
+    if abs(mass - 1) > _MASS_TOLERANCE:
+        raise RepairFailed(f"the backend's pmf has total mass {mass:.6g}, not 1")
+    return p
+
+
+def repair(formulation: Formulation, x: np.ndarray, centre: Callable[[], np.ndarray | None]) -> Repaired:
+    """Turn a claimed point into an exact pmf that meets every constraint of the problem.
+
+    Parameters
+    ----------
+    x : array, shape (n,)
+        The claim, in the formulation's coordinates.
+    centre : callable
+        Gives a strictly feasible point's pmf (floats over the core), or None; called only when needed.
+
+    Raises
+    ------
+    RepairFailed
+    """
+    p = sanitised(formulation, x)
+    problem = formulation.problem
+    reason = "nothing was tried"
+    for weights, strictness, mixed in _rungs(formulation, p, centre):
+        try:
+            pmf = _exact_pmf(formulation, weights, strictness)
+        except (RepairFailed, InputError) as error:
+            reason = str(error)
+            continue
+        checks = problem.check(pmf)
+        if all(c.holds for c in checks):
+            return Repaired(pmf, checks, _distance(formulation, p, pmf), mixed)
+        failed = min((c for c in checks if not c.holds), key=lambda c: c.margin)
+        reason = f"constraint '{failed.constraint}' is missed by {float(-failed.margin):.3g}"
+    raise RepairFailed(f"the pmf could not be repaired: {reason}")
+
+
+def _rungs(
+    formulation: Formulation, p: np.ndarray, centre: Callable[[], np.ndarray | None]
+) -> Iterator[tuple[list[int], Fraction, float]]:
+    """Weights over the core, how much stricter pure DP is read, and the mixture weight: from least to most change."""
+    weights = to_weights(p)
+    yield weights, Fraction(0), 0.0
+    if not _ratio_terms(formulation):
+        swept = np.where(p < 1e-9 * p.max(), 0.0, p)
+        if np.any(swept != p):
+            yield to_weights(swept), Fraction(0), 0.0
+    inner = centre()
+    for exponent in range(-15, -1):
+        step = Fraction(10) ** exponent
+        if inner is not None:
+            for part in (1, 3):
+                mixture = (1 - part * float(step)) * p + part * float(step) * inner
+                yield to_weights(mixture), step, part * float(step)
+        elif _ratio_terms(formulation):
+            yield weights, step, 0.0
+
+
+def _ratio_terms(formulation: Formulation) -> list[RatioTerm]:
+    return [t for t in _terms(formulation) if isinstance(t, RatioTerm)]
+
+
+def _terms(formulation: Formulation) -> list[Term]:
+    return [term for group in formulation.problem.terms for term in group]
+
+
+def _exact_pmf(formulation: Formulation, weights: list[int], strictness: Fraction) -> Pmf:
+    """Weights made private, symmetric and exactly balanced."""
+    problem, core = formulation.problem, formulation.core
+    mirror = any(isinstance(t, MirrorTerm) for t in _terms(formulation))
+    if mirror:
+        weights = _mirrored(formulation, weights)
+    start, tails = core.first, None
+    owner = chain_owner(problem)
+    for term in _ratio_terms(formulation):
+        low = exp_enclosure(term.epsilon).lower
+        factor = max(low * (1 - strictness), Fraction(1)) if low > 1 else low
+        beyond = term.shift - 1 if owner is not None and term in problem.terms[owner] else 0
+        weights = least_majorant(weights, factor, term.shift, beyond=beyond)
+        start -= beyond
+        if beyond or (owner is not None and term in problem.terms[owner]):
+            tails = Tails(term.shift, 1 / low, 1 / low)
+    weights = _without_forbidden(formulation, weights, start)
+    if not any(weights):
+        raise RepairFailed("the backend's pmf has no mass")
+    pmf = Pmf(start, weights, problem.support.step, tails)
+    return _balanced(pmf, _equalities(formulation), mirror)
+
+
+def _mirrored(formulation: Formulation, weights: list[int]) -> list[int]:
+    """Each point with the average of itself and its mirror image (doubled, to stay integer)."""
+    first, last = formulation.core.first, formulation.core.last
+    at = dict(zip(range(first, last + 1), weights, strict=True))
+    return [at[k] + at[-k] if -k in at else 0 for k in range(first, last + 1)]
+
+
+def _without_forbidden(formulation: Formulation, weights: list[int], start: int) -> list[int]:
+    banned = {k for t in _terms(formulation) if isinstance(t, ZeroTerm) for k in t.indices}
+    if not banned:
+        return weights
+    return [0 if k in banned else w for k, w in enumerate(weights, start)]
+
+
+# --- equalities ------------------------------------------------------------------------------------------------------
+
+
+def _equalities(formulation: Formulation) -> list[LatticeFunction]:
+    """The functions whose weighted sums must vanish: f - b for each ``E f = b``."""
+    found = []
+    for term in _terms(formulation):
+        if isinstance(term, ExpectationTerm) and term.at_least is not None and term.at_least == term.at_most:
+            found.append(term.function - LatticeFunction.constant(term.at_least))
+    return found
+
+
+def _balanced(pmf: Pmf, equalities: list[LatticeFunction], mirror: bool) -> Pmf:
+    """The pmf with its equalities made exact by changing the weights of a few heavy points."""
+    residuals = [pmf.weighted_sum(f) for f in equalities]
+    if not any(residuals):
+        return pmf
+    orbits = _heavy_orbits(pmf, mirror, 4 * len(equalities) + 8)
+    matrix = [[sum((f(k) for k in orbit), Fraction(0)) for orbit in orbits] for f in equalities]
+    top = max(pmf.weights)
+    change = _solve(matrix, [-r for r in residuals], [pmf.weights[orbit[0] - pmf.start] / top for orbit in orbits])
+    unit = lcm(*(value.denominator for value in change))
+    weights = [w * unit for w in pmf.weights]
+    for orbit, value in zip(orbits, change, strict=True):
+        for k in orbit:
+            weights[k - pmf.start] += int(value * unit)
+    if min(weights) < 0:
+        raise RepairFailed("the equalities need more mass moved than the heavy points have")
+    return Pmf(pmf.start, weights, pmf.step, pmf.tails)
+
+
+def _heavy_orbits(pmf: Pmf, mirror: bool, count: int) -> list[tuple[int, ...]]:
+    """The heaviest points outside the tail blocks, each with its mirror image where symmetry must be kept."""
+    inset = pmf.tails.period if pmf.tails is not None and len(pmf.weights) > 2 * pmf.tails.period else 0
+    inner = range(pmf.start + inset, pmf.end - inset + 1)
+    heaviest = sorted((k for k in inner if pmf.weights[k - pmf.start]), key=lambda k: -pmf.weights[k - pmf.start])
+    if not mirror:
+        return [(k,) for k in heaviest[:count]]
+    return [(k, -k) if k else (0,) for k in heaviest if k >= 0 and pmf.start <= -k <= pmf.end][:count]
+
+
+def _solve(matrix: list[list[Fraction]], wanted: list[Fraction], weight: list[float]) -> list[Fraction]:
+    """A solution of ``matrix @ change = wanted`` with few non-zeros on heavy columns (exact elimination)."""
+    rows = [[*row, w] for row, w in zip(matrix, wanted, strict=True)]
+    columns, pivots = len(weight), []
+    for _ in range(len(rows)):
+        best = max(
+            ((abs(float(rows[r][c])) * weight[c], r, c) for r in range(len(pivots), len(rows)) for c in range(columns)),
+            default=(0.0, 0, 0),
+        )
+        if best[0] == 0:
+            break
+        _, r, c = best
+        place = len(pivots)
+        rows[place], rows[r] = rows[r], rows[place]
+        pivot = rows[place][c]
+        rows[place] = [v / pivot for v in rows[place]]
+        for other in range(len(rows)):
+            if other != place and (factor := rows[other][c]):
+                rows[other] = [a - factor * b for a, b in zip(rows[other], rows[place], strict=True)]
+        pivots.append(c)
+    if any(row[-1] for row in rows[len(pivots) :]):
+        raise RepairFailed("the equalities contradict each other on the points that carry mass")
+    change = [Fraction(0)] * columns
+    for row, c in zip(rows, pivots, strict=False):
+        change[c] = row[-1]
+    return change
+
+
+def _distance(formulation: Formulation, p: np.ndarray, pmf: Pmf) -> float:
+    """Total variation distance over the core between the normalised floats and the exact pmf."""
+    core, exact = formulation.core, pmf.probabilities()
+    offset = core.first - pmf.start
+    inside = exact[offset : offset + core.size]
+    mass = float(formulation.program.rows[[0]].toarray().ravel()[: core.size] @ p)
+    return float(0.5 * np.abs(p / mass - inside).sum())

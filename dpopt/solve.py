@@ -1,0 +1,229 @@
+"""The one way to solve: problem -> program -> backend -> claim -> proof -> solution."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from fractions import Fraction
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from dpopt.backends.base import Backend, Claim, Claimed
+from dpopt.backends.registry import choose_backend, get_backend
+from dpopt.errors import BackendError, InputError
+from dpopt.problem.problem import Problem
+from dpopt.program.core import Core
+from dpopt.program.formulate import Formulation, core_for, formulate, grown
+from dpopt.program.program import Program
+from dpopt.program.reductions import Reduction, reduce
+from dpopt.proof.infeasible import find_conflict, strictly_feasible
+from dpopt.proof.prove import Outcome, Verified, better_bound, prove_point
+from dpopt.solution import Certificate, Repair, Solution
+
+__all__ = ["solve"]
+
+log = logging.getLogger(__name__)
+
+_ROUNDS = 6  # cores tried on all integers, each half as long again
+
+
+def solve(problem: Problem, backend: str | Backend = "auto", *, options: Mapping[str, Any] | None = None) -> Solution:
+    """Answer a problem and prove the answer.
+
+    Parameters
+    ----------
+    problem : Problem
+        From Python, or from a file with `load`.
+    backend : str or Backend
+        A registered name, a backend object, or ``"auto"``.
+    options : mapping, optional
+        Options of that backend; unknown ones are errors.
+
+    Returns
+    -------
+    Solution
+        Its `verified` says what was proved; a failure is a solution with `verified` FAILED and the reason.
+
+    Raises
+    ------
+    InputError
+        `problem` is not a problem, or an option is unknown.
+    BackendError
+        The backend is unknown, not installed, or cannot take this program.
+
+    Examples
+    --------
+    >>> import dpopt as dp
+    >>> solution = dp.solve(dp.tablebuilder(D=2, V=1))
+    >>> solution.verified, round(float(solution.pmf.probability(0)), 12)
+    (<Verified.OPTIMAL: 'optimal'>, 0.382962820239)
+    """
+    if not isinstance(problem, Problem):
+        raise InputError("problem", f"must be a Problem (dpopt.load reads one from a file), not {type(problem).__name__}")
+    run = _Run(problem, backend, dict(options or {}))
+    return run.solution()
+
+
+class _Run:
+    """One call of `solve`: what was chosen, how long each phase took, the best outcome so far."""
+
+    def __init__(self, problem: Problem, backend: str | Backend, options: dict[str, Any]) -> None:
+        self.problem, self.options = problem, options
+        self.wanted = backend
+        self.backend: Backend | None = None
+        self.backend_reason = ""
+        self.timings = dict.fromkeys(("formulate", "reduce", "solve", "repair", "bound"), 0.0)
+        self.claim: Claim | None = None
+        self.objective = float("nan")
+
+    def solution(self) -> Solution:
+        """Solve, prove, and widen the core on all integers until both sides close."""
+        core = core_for(self.problem)
+        best: Outcome | None = None
+        for _ in range(1 if self.problem.support.is_finite else _ROUNDS):
+            outcome, stop = self.attempt(core)
+            if best is None or _is_better(outcome, best):
+                best, claim, objective = outcome, self.claim, self.objective
+            elif best.verified is Verified.FEASIBLE:
+                stop = True  # a longer core did not help: the solver's digits are the limit
+            if stop or best.verified in (Verified.OPTIMAL, Verified.INFEASIBLE):
+                break
+            core = grown(core)
+        assert best is not None and claim is not None
+        return self.report(best, claim, objective)
+
+    def attempt(self, core: Core) -> tuple[Outcome, bool]:
+        """One core: formulate, reduce, solve, prove. The flag says that a longer core cannot help."""
+        formulation = self.timed("formulate", lambda: formulate(self.problem, core))
+        reduction = self.timed("reduce", lambda: reduce(formulation))
+        backend = self.chosen(reduction.program)
+        claim = self.claim = self.timed("solve", lambda: self.ask(backend, reduction.program))
+        self.objective = claim.objective * reduction.scale
+        if claim.status is Claimed.INFEASIBLE or not claim.has_point:
+            return self.without_point(formulation, backend, claim), claim.status is Claimed.ERROR
+        x, y = _in_original(reduction, claim)
+        centre = _Lazy(lambda: strictly_feasible(formulation))
+        outcome = self.proved(prove_point(formulation, x, y, centre))
+        if outcome.verified is Verified.FAILED:
+            infeasible = find_conflict(formulation, backend)
+            return (infeasible, True) if infeasible is not None else (outcome, False)
+        if outcome.verified is Verified.FEASIBLE and not reduction.program.has_entropy:
+            outcome = self.bounded_without_scaling(formulation, backend, outcome)
+        return outcome, False
+
+    def bounded_without_scaling(self, formulation: Formulation, backend: Backend, outcome: Outcome) -> Outcome:
+        """A second solve in unscaled rows: multipliers mapped back through a steep envelope lose their small digits."""
+        plain = self.timed("reduce", lambda: reduce(formulation, scaled=False))
+        claim = self.timed("solve", lambda: self.ask(backend, plain.program))
+        if claim.y.size != plain.program.row_lower.size:
+            return outcome
+        return self.proved(better_bound(formulation, outcome, plain.multipliers(claim.y)), replace=True)
+
+    def without_point(self, formulation: Formulation, backend: Backend, claim: Claim) -> Outcome:
+        """No point to repair: is the problem infeasible, or did the solver just fail?"""
+        infeasible = find_conflict(formulation, backend)
+        if infeasible is not None:
+            return infeasible
+        said = f"backend '{backend.name}' claims {claim.status.value} ({claim.message})"
+        if claim.status is Claimed.INFEASIBLE:
+            return Outcome(Verified.FAILED, f"{said}, but no proof of infeasibility was found")
+        return Outcome(Verified.FAILED, f"{said} and returned no point")
+
+    def chosen(self, program: Program) -> Backend:
+        """The backend, chosen once."""
+        if self.backend is None:
+            if self.wanted == "auto":
+                self.backend, self.backend_reason = choose_backend(program)
+            else:
+                self.backend = get_backend(self.wanted) if isinstance(self.wanted, str) else self.wanted
+                self.backend_reason = "asked for"
+            available = self.backend.availability()
+            if not available.available:
+                raise BackendError(f"backend '{self.backend.name}' cannot run here: {available.reason}")
+        supported = self.backend.supports(program)
+        if not supported.supported:
+            raise BackendError(f"backend '{self.backend.name}' cannot take this program: {supported.reason}")
+        return self.backend
+
+    def ask(self, backend: Backend, program: Program) -> Claim:
+        """Call the backend; an exception from inside a solver is a claim of failure, with its words."""
+        try:
+            return backend.solve(program, self.options)
+        except (InputError, BackendError):
+            raise
+        except Exception as error:  # a solver's own exception, of whatever type, is its answer
+            log.warning("backend %s raised", backend.name, exc_info=True)
+            return Claim(Claimed.ERROR, backend.name, "", f"{type(error).__name__}: {error}")
+
+    def proved(self, outcome: Outcome, *, replace: bool = False) -> Outcome:
+        """Book the seconds of a proof."""
+        for phase, seconds in outcome.seconds.items():
+            self.timings[phase] = seconds if replace else self.timings[phase] + seconds
+        return outcome
+
+    def timed(self, phase: str, work: Any) -> Any:
+        """Run `work` and book its wall time."""
+        started = perf_counter()
+        result = work()
+        self.timings[phase] += perf_counter() - started
+        return result
+
+    def report(self, outcome: Outcome, claim: Claim, objective: float) -> Solution:
+        """The solution object."""
+        assert self.backend is not None
+        repaired = outcome.repaired
+        proved = outcome.verified in (Verified.OPTIMAL, Verified.FEASIBLE)
+        repair = None
+        if proved and repaired is not None:
+            low = Fraction(outcome.certificate["derived"]["value"][0])
+            sign = -1 if self.problem.objective_term.maximise else 1
+            paid = sign * float(low) - objective
+            repair = Repair(repaired.mass_moved, paid, repaired.mixed)
+        return Solution(
+            problem=self.problem,
+            backend=self.backend.name,
+            backend_reason=self.backend_reason,
+            claimed=claim.status,
+            verified=outcome.verified,
+            message=outcome.reason,
+            certificate=Certificate(outcome.certificate),
+            checks=repaired.checks if proved and repaired is not None else (),
+            conflict=outcome.conflict,
+            repair=repair,
+            solver_message=claim.message,
+            solver_version=claim.version,
+            tolerances=dict(claim.tolerances),
+            timings=dict(self.timings),
+            proved_pmf=repaired.pmf if proved and repaired is not None else None,
+        )
+
+
+class _Lazy:
+    """A value computed at most once, when first asked for."""
+
+    def __init__(self, work: Any) -> None:
+        self.work, self.done, self.value = work, False, None
+
+    def __call__(self) -> np.ndarray | None:
+        if not self.done:
+            self.value, self.done = self.work(), True
+        return self.value
+
+
+def _in_original(reduction: Reduction, claim: Claim) -> tuple[np.ndarray, np.ndarray]:
+    """The claim in the formulation's coordinates; shapes that do not fit are passed on for the repair to refuse."""
+    program = reduction.program
+    x = reduction.point(claim.x) if claim.x.shape == program.cost.shape else claim.x
+    y = reduction.multipliers(claim.y) if claim.y.shape == program.row_lower.shape else np.zeros(0)
+    return x, y
+
+
+def _is_better(outcome: Outcome, best: Outcome) -> bool:
+    rank = {Verified.FAILED: 0, Verified.FEASIBLE: 1, Verified.INFEASIBLE: 2, Verified.OPTIMAL: 3}
+    if rank[outcome.verified] != rank[best.verified]:
+        return rank[outcome.verified] > rank[best.verified]
+    if outcome.gap is None or best.gap is None:
+        return outcome.gap is not None
+    return outcome.gap < best.gap * Fraction(9, 10)
