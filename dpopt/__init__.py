@@ -12,7 +12,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 # Public names and where they live. They are imported when first used, so that `import dpopt` is light and verifying a
-# certificate loads no solving path.
+# certificate loads no solving path. No module is named like a public function: importing it would hide the function.
 _PUBLIC = {
     "dpopt.arithmetic": ("Enclosure", "exact"),
     "dpopt.backends.base": ("Backend", "Claim", "Claimed"),
@@ -33,11 +33,13 @@ _PUBLIC = {
     ),
     "dpopt.problem.problem": ("Problem", "tablebuilder", "wasserstein"),
     "dpopt.problem.support": ("Integers", "Lattice", "Support"),
+    "dpopt.problem.target": ("Family", "Target", "Then", "target"),
     "dpopt.problem.terms": ("CostTerm", "ExpectationTerm", "TermCheck", "ZeroTerm"),
     "dpopt.proof.checker": ("Verdict", "verify"),
     "dpopt.proof.prove": ("Verified",),
-    "dpopt.solution": ("Certificate", "Solution"),
-    "dpopt.solve": ("solve",),
+    "dpopt.study.compare": ("compare",),
+    "dpopt.solution": ("Certificate", "Design", "Solution"),
+    "dpopt.targeting": ("solve",),  # dispatches on problems and targets
 }  # fmt: skip
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 

@@ -15,6 +15,7 @@ from dpopt.errors import InputError, NotVerifiedError
 from dpopt.pmf import Pmf
 from dpopt.problem.parts import Check
 from dpopt.problem.problem import Problem
+from dpopt.problem.target import Target
 from dpopt.proof.prove import Verified
 
 __all__ = ["Certificate", "Design", "Repair", "Solution"]
@@ -77,7 +78,7 @@ class Solution:
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or Target
     backend : str
         Who answered; `backend_reason` says why it was chosen.
     claimed : Claimed
@@ -87,7 +88,7 @@ class Solution:
     message : str
         The reason where nothing, or infeasibility, was proved.
     value : Enclosure
-        The objective of the proved pmf (raises when there is none).
+        The objective of the proved pmf (raises when there is none); for a target, D.
     bound : Fraction or None
         No pmf does better than this.
     checks : tuple of Check
@@ -96,7 +97,7 @@ class Solution:
         Seconds by phase: formulate, reduce, solve, repair, bound.
     """
 
-    problem: Problem
+    problem: Problem | Target
     backend: str
     backend_reason: str
     claimed: Claimed

@@ -104,7 +104,8 @@ def _backwards(
 ) -> Case:
     """A linear case whose optimal point is `x` and whose multipliers are `y`.
 
-    `kinds` says for each row ``>=``, ``<=``, ``=``, ``low`` or ``high`` (two-sided, that side active), ``inside``, ``free``.
+    `kinds` has one word a row: ``>=``, ``<=``, ``=``, ``low`` or ``high`` (two-sided, that side active), ``inside``
+    or ``free``.
     """
     activity = np.array(rows, dtype=float) @ np.array(x, dtype=float)
     room = 5.0

@@ -4,12 +4,15 @@ With equalities ``F x = f`` (the mass row first) and inequalities ``G x - s = h`
 
     cost + u + 1 - F^T v - G^T z = 0,    x = exp(u),    s z = target,
 
-where the first is linear in u and the third is driven to 0. The target of each inequality is proportional to the size of its
-own terms ``sum |G| x``: a ratio between two tail masses of 1e-12 needs a slack far below 1e-12, and one target for all rows
-would leave it at the mercy of the mass in the middle.
+where the first is linear in u and the third is driven to 0. The target of each inequality is proportional to the size
+of its own terms ``sum |G| x``: a ratio between two tail masses of 1e-12 needs a slack far below 1e-12, and one target
+for all rows would leave it at the mercy of the mass in the middle.
 
 Eliminating z of the sparse rows leaves the banded matrix ``I + D G^T (z/s) G D`` with ``D = sqrt(x)``; rows with many
 entries stay outside in a small Schur complement.
+
+The start is uniform and ``ln x`` moves by at most 2 a step, so that tails below about exp(-300) are out of reach; the
+method then says that it ran into its limit.
 """
 
 from __future__ import annotations
@@ -87,9 +90,14 @@ class _Residuals:
         equality = np.max(np.abs(self.equality) / self.equality_size, initial=0.0)
         return float(max(equality, np.max(np.abs(self.inequality) / self.inequality_size, initial=0.0)))
 
+    def product_size(self, point: _Iterate) -> np.ndarray:
+        """The size of ``s z``: with a large multiplier it is the slack that has to stay above the rounding of its row."""
+        size: np.ndarray = self.inequality_size * np.maximum(point.z, 1.0)
+        return size
+
     def worst(self, point: _Iterate) -> float:
         """The largest relative residual, complementarity included."""
-        complementarity = np.max(point.s * point.z / self.inequality_size, initial=0.0)
+        complementarity = np.max(point.s * point.z / self.product_size(point), initial=0.0)
         return float(max(self.feasibility, np.max(np.abs(self.dual), initial=0.0), complementarity))
 
 
@@ -226,7 +234,7 @@ def _step(form: _Form, point: _Iterate, residuals: _Residuals) -> _Iterate | Non
         system = _System(form, point, residuals)
     except RuntimeError:  # an exactly singular factor
         return None
-    size = residuals.inequality_size
+    size = residuals.product_size(point)
     _, _, ds, dz = system.solve(np.zeros(point.s.size))
     reach_s, reach_z = _reach(point.s, ds), _reach(point.z, dz)
     now = float(np.mean(point.s * point.z / size)) if point.s.size else 0.0

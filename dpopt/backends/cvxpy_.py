@@ -40,7 +40,10 @@ STATUS = {
 }
 """cvxpy's status to ours; the words are kept in the message."""
 
-NOISY = {"HIGHS": "highspy prints a banner that no option stops; use backend 'highs', or solver 'SCIPY'"}
+REFUSED = {
+    "HIGHS": "highspy prints a banner that no option stops; use backend 'highs', or solver 'SCIPY'",
+    "OSQP": "osqp 1.1.3 can crash the interpreter beside other native solvers; use 'CLARABEL' or 'SCS'",
+}
 """Installed solvers that are refused, with the reason."""
 
 DROPS_SMALL = {"SCIPY": 1e-9}
@@ -59,13 +62,11 @@ class _Settings:
     iterations_name: str
     iterations: int
     time_name: str
-    fixed: tuple[tuple[str, Any], ...] = ()
 
 
 SETTINGS = {
     "CLARABEL": _Settings(1e-10, ("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter", 500, "time_limit"),
     "SCS": _Settings(1e-9, ("eps_abs", "eps_rel"), "max_iters", 200_000, "time_limit_secs"),
-    "OSQP": _Settings(1e-9, ("eps_abs", "eps_rel"), "max_iter", 200_000, "time_limit", (("polish", True),)),
 }
 """The solvers whose tolerances we set; any other runs with its own, and the claim says so."""
 
@@ -82,8 +83,8 @@ class Cvxpy:
     requires: ClassVar[tuple[str, ...]] = ("cvxpy",)
     options: ClassVar[Mapping[str, Option]] = {
         "solver": Option(str, "CLARABEL", "any solver that cvxpy.installed_solvers() names"),
-        "tolerance": Option(float, 0.0, "gap and residual tolerance; 0 for ours: 1e-10 Clarabel, 1e-9 SCS and OSQP"),
-        "iterations": Option(int, 0, "iteration limit; 0 for ours: 500 Clarabel, 200000 SCS and OSQP"),
+        "tolerance": Option(float, 0.0, "gap and residual tolerance; 0 for ours: 1e-10 for Clarabel, 1e-9 for SCS"),
+        "iterations": Option(int, 0, "iteration limit; 0 for ours: 500 for Clarabel, 200000 for SCS"),
         "time_limit": Option(float, float("inf"), "seconds after which the solver stops"),
     }
 
@@ -140,10 +141,10 @@ def _settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, floa
     cp: Any = import_module("cvxpy")
 
     solver, limited = values["solver"], bool(np.isfinite(values["time_limit"]))
-    if solver in NOISY:
-        raise InputError("options.solver", f"{solver!r} is not offered: {NOISY[solver]}")
+    if solver in REFUSED:
+        raise InputError("options.solver", f"{solver!r} is not offered: {REFUSED[solver]}")
     if solver not in cp.installed_solvers():
-        usable = ", ".join(sorted(set(cp.installed_solvers()) - set(NOISY)))
+        usable = ", ".join(sorted(set(cp.installed_solvers()) - set(REFUSED)))
         raise InputError("options.solver", f"cvxpy does not find {solver!r} (it finds: {usable})")
     if values["tolerance"] < 0 or values["iterations"] < 0 or values["time_limit"] <= 0:
         raise InputError("options", "tolerance and iterations must be at least 0, and time_limit above 0")
@@ -157,7 +158,7 @@ def _settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, floa
     settings: dict[str, Any] = {**tolerances, known.iterations_name: values["iterations"] or known.iterations}
     if limited:
         settings[known.time_name] = values["time_limit"]
-    return {**settings, **dict(known.fixed)}, tolerances
+    return settings, tolerances
 
 
 def _takes_integers(program: Program, solver: str) -> bool:
@@ -169,7 +170,7 @@ def _takes_integers(program: Program, solver: str) -> bool:
 
 def _refuse_entropy(program: Program, solver: str) -> None:
     """Refuse an entropy term for a solver without exponential cones, in our words rather than cvxpy's."""
-    if program.has_entropy and solver in ("SCIPY", "OSQP"):
+    if program.has_entropy and solver == "SCIPY":
         raise BackendError(f"solver {solver!r} has no exponential cone for the entropy term; use CLARABEL or SCS")
 
 
@@ -178,8 +179,7 @@ def _build(program: Program) -> _Model:
     cp: Any = import_module("cvxpy")
 
     size = program.cost.size
-    integer = [(int(j),) for j in np.flatnonzero(program.integer)]
-    x = cp.Variable(size, integer=integer) if integer else cp.Variable(size)
+    x = cp.Variable(size, integer=np.nonzero(program.integer)) if program.has_integers else cp.Variable(size)
     objective = program.cost @ x
     low, high = np.isfinite(program.lower), np.isfinite(program.upper)
     fixed = low & high & (program.lower == program.upper)

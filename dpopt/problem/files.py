@@ -12,26 +12,29 @@ from typing import Any
 from dpopt.arithmetic import exact, exact_integer
 from dpopt.errors import InputError
 from dpopt.problem.problem import Problem
+from dpopt.problem.target import Target
 
 __all__ = ["load", "read_table"]
 
 _MAX_BYTES = 64 << 20
 
 
-def load(path: str | Path) -> Problem:
+def load(path: str | Path) -> Problem | Target:
     """Read a problem file.
 
     Parameters
     ----------
     path : path
-        A TOML file; an input ``{type = "csv", file, value, count}`` is read relative to it and embedded as a table.
+        A TOML file with a problem, or one [target]. An input ``{type = "csv", file, value, count}`` is read relative to
+        the file and embedded as a table.
 
     Raises
     ------
     InputError
         The file is missing, is not TOML, or says something that is not a problem; the message gives the location.
     """
-    return Problem.from_dict(read_table(path))
+    table = read_table(path)
+    return Target.from_dict(table) if "target" in table else Problem.from_dict(table)
 
 
 def read_table(path: str | Path) -> dict[str, Any]:

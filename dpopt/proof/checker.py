@@ -91,6 +91,10 @@ def derive(statement: Mapping[str, Any]) -> dict[str, Any]:
         The statement is malformed, a constraint does not hold, or an infeasibility proof proves nothing.
     """
     try:
+        if isinstance(statement, Mapping) and statement.get("kind") == "target":
+            from dpopt.proof.target_checker import derive_target  # reads targets, which only these certificates hold
+
+            return derive_target(statement, derive)
         return _Derivation.of(read_statement(statement)).result()
     except InputError as error:
         raise CertificateError(str(error)) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import singledispatch
 from time import perf_counter
 from typing import Any
 
@@ -29,12 +30,13 @@ log = logging.getLogger(__name__)
 _ROUNDS = 6  # cores tried on all integers, each half as long again
 
 
-def solve(problem: Problem, backend: str | Backend = "auto", *, options: Mapping[str, Any] | None = None) -> Solution:
-    """Answer a problem and prove the answer.
+@singledispatch
+def solve(problem: Any, backend: str | Backend = "auto", *, options: Mapping[str, Any] | None = None) -> Solution:
+    """Answer a problem or a target, and prove the answer.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or Target
         From Python, or from a file with `load`.
     backend : str or Backend
         A registered name, a backend object, or ``"auto"``.
@@ -60,10 +62,12 @@ def solve(problem: Problem, backend: str | Backend = "auto", *, options: Mapping
     >>> solution.verified, round(float(solution.pmf.probability(0)), 12)
     (<Verified.OPTIMAL: 'optimal'>, 0.382962820239)
     """
-    if not isinstance(problem, Problem):
-        raise InputError("problem", f"must be a Problem (dpopt.load reads one from a file), not {type(problem).__name__}")
-    run = _Run(problem, backend, dict(options or {}))
-    return run.solution()
+    raise InputError("problem", f"must be a Problem or a Target (dpopt.load reads one from a file), not {type(problem).__name__}")
+
+
+@solve.register
+def _(problem: Problem, backend: str | Backend = "auto", *, options: Mapping[str, Any] | None = None) -> Solution:
+    return _Run(problem, backend, dict(options or {})).solution()
 
 
 class _Run:

@@ -1,0 +1,82 @@
+"""The smallest delta of any pmf on [-D, D] at sensitivity 1, with its multipliers in closed form: no solver needed.
+
+The truncated discrete Laplace law p(z) proportional to e^(-epsilon |z|) attains it. From the other side, the event
+{Z >= t} gives T_t <= delta + e^epsilon T_(t+1) for the upper tails, T_(D+1) = 0, and likewise below; adding the chain
+for t = 0..D above to the one for t = 1..D below bounds delta by 1 / (2 (1 + e^epsilon + ...) + e^(D epsilon)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+from dpopt.arithmetic import exp_enclosure
+from dpopt.pmf import Pmf
+from dpopt.proof import checker
+from dpopt.proof.multipliers import FORMAT
+
+__all__ = ["smallest_delta_certificate"]
+
+
+def smallest_delta_certificate(problem: Mapping[str, Any], half_width: int, epsilon: Fraction) -> dict[str, Any]:
+    """The certificate of ``min-delta`` on [-D, D] at sensitivity 1; `problem` is its TOML form."""
+    spread = ceil(float(epsilon) * half_width / 0.69)  # about log2 of 1/delta
+    bits = 128 + spread
+    factor = exp_enclosure(epsilon, bits)
+    pmf = _truncated_laplace(half_width, factor.lower, bits)
+    shifts = _chains(half_width, factor.upper, bits)
+    return checker.certify(
+        {
+            "format": FORMAT,
+            "kind": "solution",
+            "problem": dict(problem),
+            "pmf": pmf.to_dict(),
+            "precision": str(bits),
+            "scale": str(bits),
+            "multipliers": {"objective": {"shifts": shifts}, "constraints": {}, "chain": None},
+        }
+    )
+
+
+def _truncated_laplace(half_width: int, factor: Fraction, bits: int) -> Pmf:
+    """Weights from the edge inwards: each the floor of its outer neighbour times the factor, so ratios stay below it."""
+    weight, side = 1 << bits, []
+    for _ in range(half_width):
+        side.append(weight)
+        weight = weight * factor.numerator // factor.denominator
+    return Pmf(-half_width, [*side, weight, *reversed(side)])
+
+
+def _chains(half_width: int, factor: Fraction, bits: int) -> list[dict[str, Any]]:
+    """Event weights: cumulative sums of e^(t epsilon) over the two chains, scaled to a total bound of at most 1."""
+    powers = [Fraction(1)]
+    for _ in range(half_width):
+        powers.append(_rounded(powers[-1] * factor, bits))
+    total = 2 * sum(powers[:-1]) + powers[-1]
+    one = 1 << bits
+    above = _cumulative([int(p * one / total) for p in powers])
+    below = _cumulative([int(p * one / total) for p in powers[:-1]])
+    shifts = [_shift(-1, 0, above)]
+    if half_width > 0:
+        shifts.append(_shift(1, -half_width, below[::-1]))
+    return shifts
+
+
+def _rounded(number: Fraction, bits: int) -> Fraction:
+    """Down to a multiple of 2^-bits: the powers need not be exact, only equal on both sides of the bound."""
+    return Fraction(int(number * (1 << bits)), 1 << bits)
+
+
+def _cumulative(values: list[int]) -> list[int]:
+    total, found = 0, []
+    for value in values:
+        total += value
+        found.append(total)
+    return found
+
+
+def _shift(shift: int, start: int, events: list[int]) -> dict[str, Any]:
+    texts = [str(v) for v in events]
+    return {"shift": str(shift), "bound": str(max(events)), "start": str(start), "events": texts, "left": "0", "right": "0"}

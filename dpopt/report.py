@@ -1,0 +1,352 @@
+"""A solution in words for people, and as plain data for programs.
+
+Every number that is rounded for people is rounded against the claim it supports: the value of a minimum and every
+epsilon and delta upwards, a bound on a minimum downwards, a gap upwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpopt.errors import DpoptError
+from dpopt.pmf import Pmf
+from dpopt.privacy import delta, epsilon, lattice_shift
+from dpopt.problem.constraints import ApproxDP, PureDP
+from dpopt.problem.objectives import MinDelta
+from dpopt.proof.prove import Verified
+
+if TYPE_CHECKING:
+    from dpopt.solution import Solution
+
+__all__ = ["aligned", "decimal_text", "histogram", "solution_json", "summary"]
+
+_DIGITS = 15  # beyond a float's digits, short of the enclosure's
+_LINES = 21  # of a histogram
+_WIDTH = 40  # of its longest bar
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_LOG_BELOW = Fraction(1, 1000)  # masses this far below the largest are invisible on a linear scale
+_AFFORDABLE = 20_000_000  # multiplications that a summary may spend on a hockey-stick divergence
+
+_LABELS = {
+    "max-entropy": "entropy",
+    "min-expected-cost": "expected cost",
+    "min-wasserstein": "Wasserstein",
+    "min-delta": "delta",
+}
+
+
+# --- for people ------------------------------------------------------------------------------------------------------
+
+
+def summary(solution: Solution, *, plain: bool = False) -> str:
+    """The solution as compact text.
+
+    Parameters
+    ----------
+    solution : Solution
+    plain : bool
+        ASCII only, for terminals that cannot show block characters.
+
+    Examples
+    --------
+    >>> import dpopt as dp
+    >>> print(summary(dp.solve(dp.tablebuilder(D=2, V=1))).splitlines()[1])
+      verified       optimal (claimed: optimal)
+    """
+    lines = [solution.problem.name or solution.problem.objective.type, *_table(_facts(solution))]
+    if solution.proved_pmf is not None:
+        lines += ["", *("  " + line for line in histogram(solution.proved_pmf, plain=plain))]
+    return "\n".join(lines)
+
+
+def _facts(solution: Solution) -> list[tuple[str, str]]:
+    """Label and text of every line above the histogram."""
+    facts = [("verified", f"{solution.verified.value} (claimed: {solution.claimed.value})")]
+    if solution.message:
+        facts.append(("reason", solution.message))
+    if solution.conflict:
+        facts.append(("conflict", ", ".join(solution.conflict)))
+    facts += [("backend", f"{solution.backend} ({solution.backend_reason})")]
+    words = ", ".join(text for text in (solution.solver_version, solution.solver_message) if text)
+    facts += [("solver", words)] if words else []
+    if solution.design is not None:
+        facts.append(("design", _design_text(solution)))
+    if solution.proved_pmf is not None:
+        facts += [*_objective_facts(solution), *_privacy_facts(solution, solution.proved_pmf)]
+        facts.append(("noise", _noise_text(solution.proved_pmf)))
+    facts += [("check", f"{c.constraint}: {'holds' if c.holds else 'FAILS'}, margin {_rounded(c.margin)}") for c in solution.checks]
+    if solution.repair is not None:
+        moved, paid = solution.repair.mass_moved, solution.repair.objective_paid
+        facts.append(("repair", f"moved mass {moved:.2g}, paid {paid:.2g} of the objective"))
+    facts.append(("seconds", _seconds_text(solution.timings)))
+    return facts
+
+
+def _objective_facts(solution: Solution) -> list[tuple[str, str]]:
+    """Value, bound and gap, each rounded to the side on which it stays true."""
+    maximise = solution.problem.objective_term.maximise
+    label = _LABELS.get(solution.problem.objective.type, solution.problem.objective.type)
+    value = solution.value
+    proved = decimal_text(value.lower, up=False) if maximise else decimal_text(value.upper, up=True)
+    facts = [(label, f"{proved} ({'at least' if maximise else 'at most'}, proved)")]
+    if solution.bound is None or solution.gap is None:
+        return [*facts, ("bound", "none proved")]
+    bound = decimal_text(solution.bound, up=maximise)
+    side = "above" if maximise else "below"
+    return [*facts, ("bound", f"{bound} (no pmf that meets the constraints lies {side} it)"),
+            ("gap", decimal_text(solution.gap, 2, up=True))]  # fmt: skip
+
+
+def _privacy_facts(solution: Solution, pmf: Pmf) -> list[tuple[str, str]]:
+    """The true epsilon and delta of the proved pmf for each privacy constraint, or a yardstick where there is none."""
+    questions = _privacy_questions(solution)
+    if not questions:
+        sensitivity = max(Fraction(1), pmf.step)  # smaller moves do not exist on the lattice
+        return [("privacy", f"{_delta_text(pmf, Fraction(1), sensitivity)} (nothing asked for)")]
+    facts = []
+    for wanted, sensitivity, pure in questions:
+        text = _epsilon_text(pmf, wanted, sensitivity) if pure else _delta_text(pmf, wanted, sensitivity)
+        facts.append(("privacy", text))
+    return facts
+
+
+def _privacy_questions(solution: Solution) -> list[tuple[Fraction, Fraction, bool]]:
+    """(epsilon, sensitivity, whether pure) of each privacy constraint and objective."""
+    problem, found = solution.problem, []
+    for constraint in problem.constraints:
+        if isinstance(constraint, PureDP):
+            found.append((constraint.epsilon, constraint.sensitivity, constraint.boundary == "exact"))
+        elif isinstance(constraint, ApproxDP):
+            found.append((constraint.epsilon, constraint.sensitivity, False))
+    if isinstance(problem.objective, MinDelta):
+        found.append((problem.objective.epsilon, problem.objective.sensitivity, False))
+    return found
+
+
+def _epsilon_text(pmf: Pmf, wanted: Fraction, sensitivity: Fraction) -> str:
+    """The least epsilon of the pmf; where the check proved `wanted`, rounding must not pass it."""
+    try:
+        least = epsilon(pmf, 0, sensitivity).upper
+    except DpoptError as error:
+        return f"epsilon is infinite at sensitivity {_exact_text(sensitivity)} ({error})"
+    if wanted < least <= wanted + Fraction(1, 1 << 60):  # the enclosure's own width, not a violation
+        least = wanted
+    return f"epsilon {decimal_text(least, 12, up=True)}, delta 0 at sensitivity {_exact_text(sensitivity)}"
+
+
+def _delta_text(pmf: Pmf, at: Fraction, sensitivity: Fraction) -> str:
+    """The delta of the pmf at an epsilon."""
+    where = f"epsilon {_exact_text(at)}, sensitivity {_exact_text(sensitivity)}"
+    if lattice_shift(sensitivity, pmf.step) * len(pmf.weights) > _AFFORDABLE:
+        return f"delta at {where} is costly here: dpopt.delta computes it"
+    return f"delta {decimal_text(delta(pmf, at, sensitivity).upper, 6, up=True)} at {where}"
+
+
+def _design_text(solution: Solution) -> str:
+    """The targeted design."""
+    design = solution.design
+    assert design is not None
+    gamma = "" if design.gamma is None else f", gamma = {_rounded(design.gamma, 14)}"
+    worst = decimal_text(design.delta.upper, 6, up=True)
+    return f"D = {design.D}, V = {_rounded(design.V, 14)}{gamma}, delta {worst}"
+
+
+def _noise_text(pmf: Pmf) -> str:
+    """Support, mean and variance."""
+    tails = " and geometric tails beyond" if pmf.tails is not None else ""
+    step = "" if pmf.step == 1 else f" in steps of {_exact_text(pmf.step)}"
+    support = f"support [{_exact_text(pmf.low)}, {_exact_text(pmf.high)}]{step}{tails}"
+    zeros = pmf.weights.count(0)
+    empty = f", {zeros} points without mass" if zeros else ""
+    return f"{support}{empty}; mean {_rounded(pmf.mean, 6)}, variance {_rounded(pmf.variance, 9)}"
+
+
+def _seconds_text(timings: Mapping[str, float]) -> str:
+    """The total and every phase."""
+    phases = ", ".join(f"{phase} {seconds:.3f}" for phase, seconds in timings.items())
+    return f"{sum(timings.values()):.3f} ({phases})"
+
+
+def histogram(pmf: Pmf, *, plain: bool = False, lines: int = _LINES) -> list[str]:
+    """The pmf over its core as horizontal bars, one line a point or a range of points, with a title line.
+
+    Examples
+    --------
+    >>> histogram(Pmf(-1, (1, 2, 1)))[2][:10]
+    ' 0 ███████'
+    """
+    bins = _bins(pmf, lines)
+    masses = [mass for _, mass in bins]
+    largest, least = max(masses), min(m for m in masses if m)
+    logarithmic = least < largest * _LOG_BELOW
+    floor = math.floor(_log10(least)) if logarithmic else 0
+    width = max(len(label) for label, _ in bins)
+    scale = f"log scale from 1e{floor}" if logarithmic else "linear scale"
+    title = [f"pmf, {scale}"]
+    for label, mass in bins:
+        if not mass:
+            length = 0.0
+        elif logarithmic:
+            length = (_log10(mass) - floor) / (_log10(largest) - floor)
+        else:
+            length = float(mass / largest)
+        title.append(f"{label:>{width}} {_bar(length, plain):<{_WIDTH}} {_rounded(mass, 3)}")
+    if pmf.tails is not None:
+        title[0] += f"; the tails hold {_rounded(1 - Fraction(sum(pmf.weights)) / pmf.total, 3)}"
+    return title
+
+
+def _bins(pmf: Pmf, lines: int) -> list[tuple[str, Fraction]]:
+    """Equal ranges of lattice points with their exact masses."""
+    size = -(-len(pmf.weights) // lines)
+    found = []
+    for first in range(0, len(pmf.weights), size):
+        part = pmf.weights[first : first + size]
+        low, high = (pmf.start + first) * pmf.step, (pmf.start + first + len(part) - 1) * pmf.step
+        label = _rounded(low, 6) if len(part) == 1 else f"{_rounded(low, 6)}..{_rounded(high, 6)}"
+        found.append((label, sum(part) / pmf.total))
+    return found
+
+
+def _bar(length: float, plain: bool) -> str:
+    """A bar of `length` times the full width."""
+    if plain:
+        return "#" * round(length * _WIDTH)
+    eighths = round(length * _WIDTH * 8)
+    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
+
+
+def _log10(mass: Fraction) -> float:
+    """log10 of a positive rational, however small."""
+    return (math.log2(mass.numerator) - math.log2(mass.denominator)) * math.log10(2)
+
+
+# --- for programs ----------------------------------------------------------------------------------------------------
+
+
+def solution_json(solution: Solution) -> dict[str, Any]:
+    """The solution as the JSON object of the command line: nearest floats, null where there is no value.
+
+    Examples
+    --------
+    >>> import dpopt as dp
+    >>> found = solution_json(dp.solve(dp.tablebuilder(D=1, V=0)))
+    >>> found["verified"], found["probabilities"], found["tail"]
+    ('optimal', [0.0, 1.0, 0.0], None)
+    """
+    pmf, design = solution.proved_pmf, solution.design
+    proved = pmf is not None
+    return {
+        "name": solution.problem.name,
+        "backend": solution.backend,
+        "claimed": solution.claimed.value,
+        "verified": solution.verified.value,
+        "value": _middle(solution.value) if proved else None,
+        "bound": _float(solution.bound),
+        "gap": _float(solution.gap),
+        "low": _float(pmf.low) if pmf else None,
+        "high": _float(pmf.high) if pmf else None,
+        "step": _float(pmf.step) if pmf else None,
+        "probabilities": [float(p) for p in pmf.probabilities()] if pmf else None,
+        "tail": _tail_json(pmf) if pmf else None,
+        "mean": _float(pmf.mean) if pmf else None,
+        "variance": _float(pmf.variance) if pmf else None,
+        "checks": [{"constraint": c.constraint, "holds": c.holds, "margin": _float(c.margin)} for c in solution.checks],
+        "design": None if design is None else {
+            "D": design.D, "V": _float(design.V), "gamma": _float(design.gamma), "delta": _middle(design.delta),
+        },
+        "timings": {phase: float(seconds) for phase, seconds in solution.timings.items()},
+        "message": solution.message,
+    }  # fmt: skip
+
+
+def _tail_json(pmf: Pmf) -> dict[str, Any] | None:
+    if pmf.tails is None:
+        return None
+    return {"period": pmf.tails.period, "ratio_left": _float(pmf.tails.left), "ratio_right": _float(pmf.tails.right)}
+
+
+def _middle(enclosure: Sequence[Fraction]) -> float | None:
+    """The float nearest to the middle of an enclosure."""
+    return _float((enclosure[0] + enclosure[1]) / 2)
+
+
+def _float(number: Fraction | int | None) -> float | None:
+    """The nearest float; None for what no finite float is near to."""
+    try:
+        return None if number is None else float(number)
+    except OverflowError:
+        return None
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def decimal_text(number: Fraction, digits: int = _DIGITS, *, up: bool | None) -> str:
+    """A rational in decimal, rounded up, down, or (None) to nearest, with `digits` significant digits.
+
+    Examples
+    --------
+    >>> decimal_text(Fraction(2, 3), 3, up=True), decimal_text(Fraction(2, 3), 3, up=False)
+    ('0.667', '0.666')
+    """
+    rounding = ROUND_HALF_EVEN if up is None else ROUND_CEILING if up else ROUND_FLOOR
+    context = Context(prec=digits, rounding=rounding, Emin=-(10**9), Emax=10**9)
+    # the division of exact integers is rounded once, in the wanted direction
+    wide = Context(prec=max(len(str(abs(number.numerator))), len(str(number.denominator)), 1), Emin=-(10**9), Emax=10**9)
+    quotient = context.divide(wide.create_decimal(number.numerator), wide.create_decimal(number.denominator))
+    return _plain_decimal(quotient)
+
+
+def _plain_decimal(number: Decimal) -> str:
+    """Without an exponent where that is readable, and without trailing zeros."""
+    number = number.normalize(Context(prec=60, Emin=-(10**9), Emax=10**9))
+    if number == 0:
+        return "0"
+    exponent = number.adjusted()
+    if -4 <= exponent < 16:
+        return format(number, "f")
+    mantissa = number.scaleb(-exponent, Context(prec=60, Emin=-(10**9), Emax=10**9))
+    return f"{mantissa:f}e{exponent}"
+
+
+def _rounded(number: Fraction, digits: int = 3) -> str:
+    """A number for orientation, to nearest."""
+    return decimal_text(number, digits, up=None)
+
+
+def _exact_text(number: Fraction) -> str:
+    """A given number as its giver would write it: a decimal where that is exact, else a fraction."""
+    text = decimal_text(number, 12, up=None)
+    return text if Fraction(text) == number else str(number)
+
+
+def _table(facts: Sequence[tuple[str, str]]) -> list[str]:
+    """Label and text in two columns; a repeated label is printed once."""
+    lines, last = [], ""
+    for label, text in facts:
+        lines.append(f"  {label if label != last else '':<14} {text}")
+        last = label
+    return lines
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines with aligned columns; the first row is the heading.
+
+    Examples
+    --------
+    >>> aligned([("name", "seconds"), ("highs", "1")])
+    ['name   seconds', '-----  -------', 'highs  1']
+    """
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
+
+
+def is_proved(verified: Verified | None) -> bool:
+    """Whether there is a proved pmf."""
+    return verified in (Verified.OPTIMAL, Verified.FEASIBLE)

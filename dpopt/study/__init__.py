@@ -1,0 +1,1 @@
+"""Studies: the same question put to several backends."""
