@@ -36,7 +36,7 @@ Number = int | float | str | Fraction | Decimal
 
 _LITERAL = re.compile(r"\s*([+-]?)(\d+)/(\d+)\s*|\s*[+-]?(\d+\.?\d*|\.\d+)([eE]([+-]?\d+))?\s*", re.ASCII)
 _MAX_DIGITS = 4000  # Python refuses to print integers beyond 4,300 digits; a longer input is a slip, not a number
-_MAX_EXPONENT = 2000  # e^2000 has 2,885 bits: weights stay printable and an infinite loop is impossible
+_MAX_EXPONENT = 700  # e^700 is still a float, so a solver can be told; more privacy loss than that is none at all
 
 
 class Enclosure(NamedTuple):

@@ -17,15 +17,16 @@ from dpopt.pmf import Pmf
 from dpopt.privacy import delta, epsilon, lattice_shift
 from dpopt.problem.constraints import ApproxDP, PureDP
 from dpopt.problem.objectives import MinDelta
-from dpopt.proof.prove import Verified
+from dpopt.problem.problem import Problem
+from dpopt.problem.target import Target
 
 if TYPE_CHECKING:
     from dpopt.solution import Solution
 
-__all__ = ["aligned", "decimal_text", "histogram", "solution_json", "summary"]
+__all__ = ["aligned", "decimal_text", "histogram", "solution_json", "summary", "title"]
 
-_DIGITS = 15  # beyond a float's digits, short of the enclosure's
-_LINES = 21  # of a histogram
+_MOST_DIGITS = 21  # values are enclosed to 2^-64
+_LINES = 21  # of a histogram, and a few more where each point then gets its own
 _WIDTH = 40  # of its longest bar
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _LOG_BELOW = Fraction(1, 1000)  # masses this far below the largest are invisible on a linear scale
@@ -57,10 +58,17 @@ def summary(solution: Solution, *, plain: bool = False) -> str:
     >>> print(summary(dp.solve(dp.tablebuilder(D=2, V=1))).splitlines()[1])
       verified       optimal (claimed: optimal)
     """
-    lines = [solution.problem.name or solution.problem.objective.type, *_table(_facts(solution))]
+    lines = [title(solution.problem), *_table(_facts(solution))]
     if solution.proved_pmf is not None:
         lines += ["", *("  " + line for line in histogram(solution.proved_pmf, plain=plain))]
     return "\n".join(lines)
+
+
+def title(question: Problem | Target) -> str:
+    """The name of a problem or target, or what it asks for."""
+    if question.name:
+        return question.name
+    return question.objective.type if isinstance(question, Problem) else f"target, family {question.family}"
 
 
 def _facts(solution: Solution) -> list[tuple[str, str]]:
@@ -73,12 +81,14 @@ def _facts(solution: Solution) -> list[tuple[str, str]]:
     facts += [("backend", f"{solution.backend} ({solution.backend_reason})")]
     words = ", ".join(text for text in (solution.solver_version, solution.solver_message) if text)
     facts += [("solver", words)] if words else []
-    if solution.design is not None:
-        facts.append(("design", _design_text(solution)))
     if solution.proved_pmf is not None:
-        facts += [*_objective_facts(solution), *_privacy_facts(solution, solution.proved_pmf)]
+        facts += _design_facts(solution) if isinstance(solution.problem, Target) else _objective_facts(solution)
+        facts += _privacy_facts(solution, solution.proved_pmf)
         facts.append(("noise", _noise_text(solution.proved_pmf)))
-    facts += [("check", f"{c.constraint}: {'holds' if c.holds else 'FAILS'}, margin {_rounded(c.margin)}") for c in solution.checks]
+    facts += [
+        ("check", f"{c.constraint}: {'holds' if c.holds else 'FAILS'}, margin {_rounded(c.margin)}")
+        for c in solution.checks
+    ]
     if solution.repair is not None:
         moved, paid = solution.repair.mass_moved, solution.repair.objective_paid
         facts.append(("repair", f"moved mass {moved:.2g}, paid {paid:.2g} of the objective"))
@@ -88,17 +98,45 @@ def _facts(solution: Solution) -> list[tuple[str, str]]:
 
 def _objective_facts(solution: Solution) -> list[tuple[str, str]]:
     """Value, bound and gap, each rounded to the side on which it stays true."""
+    assert isinstance(solution.problem, Problem)
     maximise = solution.problem.objective_term.maximise
     label = _LABELS.get(solution.problem.objective.type, solution.problem.objective.type)
-    value = solution.value
-    proved = decimal_text(value.lower, up=False) if maximise else decimal_text(value.upper, up=True)
+    value, digits = solution.value, _digits(solution)
+    proved = decimal_text(value.lower, digits, up=False) if maximise else decimal_text(value.upper, digits, up=True)
     facts = [(label, f"{proved} ({'at least' if maximise else 'at most'}, proved)")]
     if solution.bound is None or solution.gap is None:
         return [*facts, ("bound", "none proved")]
-    bound = decimal_text(solution.bound, up=maximise)
+    bound = decimal_text(solution.bound, digits, up=maximise)
     side = "above" if maximise else "below"
     return [*facts, ("bound", f"{bound} (no pmf that meets the constraints lies {side} it)"),
             ("gap", decimal_text(solution.gap, 2, up=True))]  # fmt: skip
+
+
+def _design_facts(solution: Solution) -> list[tuple[str, str]]:
+    """The design of a target, and what is proved about D and about the choice among the designs with that D."""
+    target, design = solution.problem, solution.design
+    assert isinstance(target, Target) and design is not None
+    least = f"no design of the family '{target.family}' with a smaller D reaches the target"
+    known = f"{least}, proved" if solution.gap == 0 else "not proved to be the least"
+    facts = [("D", f"{design.D} ({known})"), ("V", _rounded(design.V, 14))]
+    if design.gamma is not None:
+        facts.append(("gamma", _rounded(design.gamma, 14)))
+    then = solution.certificate.data.get("derived", {}).get("then") or {}
+    if target.then is not None and "value" in then:
+        low, high, bound = (Fraction(text) for text in (*then["value"], then["bound"]))
+        gap = max(abs(low - bound), abs(high - bound))
+        facts.append((str(target.then), f"{_rounded(high, 12)}, gap {decimal_text(gap, 2, up=True)} at this D"))
+    elif target.then is not None:
+        facts.append((str(target.then), "the best gamma at this D is bracketed in the certificate"))
+    return facts
+
+
+def _digits(solution: Solution) -> int:
+    """As many digits as value and bound agree in, and two more."""
+    gap, size = solution.gap, max(abs(solution.value.lower), abs(solution.value.upper))
+    if gap is None or not size:
+        return 15
+    return _MOST_DIGITS if not gap else min(max(math.ceil(_log10(size) - _log10(gap)) + 2, 6), _MOST_DIGITS)
 
 
 def _privacy_facts(solution: Solution, pmf: Pmf) -> list[tuple[str, str]]:
@@ -116,7 +154,10 @@ def _privacy_facts(solution: Solution, pmf: Pmf) -> list[tuple[str, str]]:
 
 def _privacy_questions(solution: Solution) -> list[tuple[Fraction, Fraction, bool]]:
     """(epsilon, sensitivity, whether pure) of each privacy constraint and objective."""
-    problem, found = solution.problem, []
+    problem = solution.problem
+    if isinstance(problem, Target):
+        return [(problem.epsilon, problem.sensitivity, False)]
+    found = []
     for constraint in problem.constraints:
         if isinstance(constraint, PureDP):
             found.append((constraint.epsilon, constraint.sensitivity, constraint.boundary == "exact"))
@@ -146,22 +187,13 @@ def _delta_text(pmf: Pmf, at: Fraction, sensitivity: Fraction) -> str:
     return f"delta {decimal_text(delta(pmf, at, sensitivity).upper, 6, up=True)} at {where}"
 
 
-def _design_text(solution: Solution) -> str:
-    """The targeted design."""
-    design = solution.design
-    assert design is not None
-    gamma = "" if design.gamma is None else f", gamma = {_rounded(design.gamma, 14)}"
-    worst = decimal_text(design.delta.upper, 6, up=True)
-    return f"D = {design.D}, V = {_rounded(design.V, 14)}{gamma}, delta {worst}"
-
-
 def _noise_text(pmf: Pmf) -> str:
     """Support, mean and variance."""
     tails = " and geometric tails beyond" if pmf.tails is not None else ""
     step = "" if pmf.step == 1 else f" in steps of {_exact_text(pmf.step)}"
     support = f"support [{_exact_text(pmf.low)}, {_exact_text(pmf.high)}]{step}{tails}"
     zeros = pmf.weights.count(0)
-    empty = f", {zeros} points without mass" if zeros else ""
+    empty = f", no mass at {zeros} of its {len(pmf.weights)} points" if zeros else ""
     return f"{support}{empty}; mean {_rounded(pmf.mean, 6)}, variance {_rounded(pmf.variance, 9)}"
 
 
@@ -186,7 +218,7 @@ def histogram(pmf: Pmf, *, plain: bool = False, lines: int = _LINES) -> list[str
     floor = math.floor(_log10(least)) if logarithmic else 0
     width = max(len(label) for label, _ in bins)
     scale = f"log scale from 1e{floor}" if logarithmic else "linear scale"
-    title = [f"pmf, {scale}"]
+    found = [f"pmf, {scale}"]
     for label, mass in bins:
         if not mass:
             length = 0.0
@@ -194,18 +226,20 @@ def histogram(pmf: Pmf, *, plain: bool = False, lines: int = _LINES) -> list[str
             length = (_log10(mass) - floor) / (_log10(largest) - floor)
         else:
             length = float(mass / largest)
-        title.append(f"{label:>{width}} {_bar(length, plain):<{_WIDTH}} {_rounded(mass, 3)}")
+        found.append(f"{label:>{width}} {_bar(length, plain):<{_WIDTH}} {_rounded(mass, 3)}")
     if pmf.tails is not None:
-        title[0] += f"; the tails hold {_rounded(1 - Fraction(sum(pmf.weights)) / pmf.total, 3)}"
-    return title
+        found[0] += f"; the tails hold {_rounded(1 - Fraction(sum(pmf.weights)) / pmf.total, 3)}"
+    return found
 
 
 def _bins(pmf: Pmf, lines: int) -> list[tuple[str, Fraction]]:
-    """Equal ranges of lattice points with their exact masses."""
-    size = -(-len(pmf.weights) // lines)
-    found = []
-    for first in range(0, len(pmf.weights), size):
-        part = pmf.weights[first : first + size]
+    """Ranges of lattice points with their exact masses: equal, of odd length, the middle one at the core's middle."""
+    count = len(pmf.weights)
+    size = 1 if count <= lines + 4 else -(-count // lines) | 1
+    middle = (count - 1) // 2 - size // 2
+    found, edge = [], middle % size
+    for first in (*((0,) if edge else ()), *range(edge, count, size)):
+        part = pmf.weights[first : edge if first < edge else first + size]
         low, high = (pmf.start + first) * pmf.step, (pmf.start + first + len(part) - 1) * pmf.step
         label = _rounded(low, 6) if len(part) == 1 else f"{_rounded(low, 6)}..{_rounded(high, 6)}"
         found.append((label, sum(part) / pmf.total))
@@ -234,9 +268,9 @@ def solution_json(solution: Solution) -> dict[str, Any]:
     Examples
     --------
     >>> import dpopt as dp
-    >>> found = solution_json(dp.solve(dp.tablebuilder(D=1, V=0)))
-    >>> found["verified"], found["probabilities"], found["tail"]
-    ('optimal', [0.0, 1.0, 0.0], None)
+    >>> found = solution_json(dp.solve(dp.tablebuilder(D=2, V=1)))
+    >>> found["verified"], found["low"], found["high"], found["tail"], found["design"]
+    ('optimal', -2.0, 2.0, None, None)
     """
     pmf, design = solution.proved_pmf, solution.design
     proved = pmf is not None
@@ -286,7 +320,7 @@ def _float(number: Fraction | int | None) -> float | None:
 # --- text ------------------------------------------------------------------------------------------------------------
 
 
-def decimal_text(number: Fraction, digits: int = _DIGITS, *, up: bool | None) -> str:
+def decimal_text(number: Fraction, digits: int = 15, *, up: bool | None) -> str:
     """A rational in decimal, rounded up, down, or (None) to nearest, with `digits` significant digits.
 
     Examples
@@ -295,9 +329,9 @@ def decimal_text(number: Fraction, digits: int = _DIGITS, *, up: bool | None) ->
     ('0.667', '0.666')
     """
     rounding = ROUND_HALF_EVEN if up is None else ROUND_CEILING if up else ROUND_FLOOR
+    size = max(number.numerator.bit_length(), number.denominator.bit_length()) // 3 + 2
+    wide = Context(prec=size, Emin=-(10**9), Emax=10**9)  # holds both integers exactly: one rounding, at the division
     context = Context(prec=digits, rounding=rounding, Emin=-(10**9), Emax=10**9)
-    # the division of exact integers is rounded once, in the wanted direction
-    wide = Context(prec=max(len(str(abs(number.numerator))), len(str(number.denominator)), 1), Emin=-(10**9), Emax=10**9)
     quotient = context.divide(wide.create_decimal(number.numerator), wide.create_decimal(number.denominator))
     return _plain_decimal(quotient)
 
@@ -345,8 +379,3 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
-
-
-def is_proved(verified: Verified | None) -> bool:
-    """Whether there is a proved pmf."""
-    return verified in (Verified.OPTIMAL, Verified.FEASIBLE)

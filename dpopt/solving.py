@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import singledispatch
@@ -11,21 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from dpopt.backends.base import Backend, Claim, Claimed
+from dpopt.backends.base import Backend, Claim, Claimed, ask
 from dpopt.backends.registry import choose_backend, get_backend
 from dpopt.errors import BackendError, InputError
 from dpopt.problem.problem import Problem
 from dpopt.program.core import Core
 from dpopt.program.formulate import Formulation, core_for, formulate, grown
 from dpopt.program.program import Program
-from dpopt.program.reductions import Reduction, reduce
+from dpopt.program.reductions import reduce
 from dpopt.proof.infeasible import find_conflict, strictly_feasible
 from dpopt.proof.prove import Outcome, Verified, better_bound, prove_point
 from dpopt.solution import Certificate, Repair, Solution
 
 __all__ = ["solve"]
-
-log = logging.getLogger(__name__)
 
 _ROUNDS = 6  # cores tried on all integers, each half as long again
 
@@ -103,12 +100,13 @@ class _Run:
         formulation = self.timed("formulate", lambda: formulate(self.problem, core))
         reduction = self.timed("reduce", lambda: reduce(formulation))
         backend = self.chosen(reduction.program)
-        claim = self.claim = self.timed("solve", lambda: self.ask(backend, reduction.program))
+        claim = self.claim = self.timed("solve", lambda: ask(backend, reduction.program, self.options))
         self.objective = claim.objective * reduction.scale
         if claim.status is Claimed.INFEASIBLE or not claim.has_point:
             return self.without_point(formulation, backend, claim), claim.status is Claimed.ERROR
-        x, y = _in_original(reduction, claim)
-        centre = _Lazy(lambda: strictly_feasible(formulation))
+        x = reduction.point(claim.x)
+        y = reduction.multipliers(claim.y) if claim.y.size else claim.y
+        centre = _Lazy(lambda: strictly_feasible(formulation, backend))
         outcome = self.proved(prove_point(formulation, x, y, centre))
         if outcome.verified is Verified.FAILED:
             infeasible = find_conflict(formulation, backend)
@@ -120,8 +118,8 @@ class _Run:
     def bounded_without_scaling(self, formulation: Formulation, backend: Backend, outcome: Outcome) -> Outcome:
         """A second solve in unscaled rows: multipliers mapped back through a steep envelope lose their small digits."""
         plain = self.timed("reduce", lambda: reduce(formulation, scaled=False))
-        claim = self.timed("solve", lambda: self.ask(backend, plain.program))
-        if claim.y.size != plain.program.row_lower.size:
+        claim = self.timed("solve", lambda: ask(backend, plain.program, self.options))
+        if claim.y.size == 0:
             return outcome
         return self.proved(better_bound(formulation, outcome, plain.multipliers(claim.y)), replace=True)
 
@@ -150,16 +148,6 @@ class _Run:
         if not supported.supported:
             raise BackendError(f"backend '{self.backend.name}' cannot take this program: {supported.reason}")
         return self.backend
-
-    def ask(self, backend: Backend, program: Program) -> Claim:
-        """Call the backend; an exception from inside a solver is a claim of failure, with its words."""
-        try:
-            return backend.solve(program, self.options)
-        except (InputError, BackendError):
-            raise
-        except Exception as error:  # a solver's own exception, of whatever type, is its answer
-            log.warning("backend %s raised", backend.name, exc_info=True)
-            return Claim(Claimed.ERROR, backend.name, "", f"{type(error).__name__}: {error}")
 
     def proved(self, outcome: Outcome, *, replace: bool = False) -> Outcome:
         """Book the seconds of a proof."""
@@ -214,14 +202,6 @@ class _Lazy:
         if not self.done:
             self.value, self.done = self.work(), True
         return self.value
-
-
-def _in_original(reduction: Reduction, claim: Claim) -> tuple[np.ndarray, np.ndarray]:
-    """The claim in the formulation's coordinates; shapes that do not fit are passed on for the repair to refuse."""
-    program = reduction.program
-    x = reduction.point(claim.x) if claim.x.shape == program.cost.shape else claim.x
-    y = reduction.multipliers(claim.y) if claim.y.shape == program.row_lower.shape else np.zeros(0)
-    return x, y
 
 
 def _is_better(outcome: Outcome, best: Outcome) -> bool:

@@ -11,8 +11,9 @@ for all rows would leave it at the mercy of the mass in the middle.
 Eliminating z of the sparse rows leaves the banded matrix ``I + D G^T (z/s) G D`` with ``D = sqrt(x)``; rows with many
 entries stay outside in a small Schur complement.
 
-The start is uniform and ``ln x`` moves by at most 2 a step, so that tails below about exp(-300) are out of reach; the
-method then says that it ran into its limit.
+The start is uniform and tails fall by about 1 in ``ln x`` a step, so that the depth of the tail decides how long it
+takes. Ratios between neighbours converge to 1e-10 however deep the tail. With ratios between points further apart, or
+with lower bounds on many points, the steps can stay short; the method then ends at its limit without a point.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dpopt.backends._newton_few import DualResult, Stop
 
 __all__ = ["ManyRows", "interior_point"]
 
-CONVERGED = 1e-11
+CONVERGED = 1e-10
 """Relative residual of every condition at the end."""
 
 DENSE_SHARE = 0.05
@@ -34,6 +35,9 @@ DENSE_SHARE = 0.05
 
 FLOOR = 1e-13
 """The relative complementarity at which the path ends."""
+
+SHORT = 0.3
+"""A step length below which the products ``s z`` are evened out first."""
 
 LONGEST = 2.0
 """Largest change of ``ln x`` in a step, as the linearisation of ``exp`` means nothing beyond."""
@@ -91,7 +95,7 @@ class _Residuals:
         return float(max(equality, np.max(np.abs(self.inequality) / self.inequality_size, initial=0.0)))
 
     def product_size(self, point: _Iterate) -> np.ndarray:
-        """The size of ``s z``: with a large multiplier it is the slack that has to stay above the rounding of its row."""
+        """The size of ``s z``: beside a large multiplier the slack must stay above the rounding of its row."""
         size: np.ndarray = self.inequality_size * np.maximum(point.z, 1.0)
         return size
 
@@ -243,13 +247,25 @@ def _step(form: _Form, point: _Iterate, residuals: _Residuals) -> _Iterate | Non
     # Slacks that vanish before their rows hold make the matrix singular and the step short: wait for the rows.
     wait = min(0.1 * residuals.feasibility, now)
     target = max(max(centring, 1e-3) * now, wait, FLOOR) * size
-    direction = system.solve(target - reach_s * reach_z * ds * dz)
+    following, length = _along(point, system.solve(target - reach_s * reach_z * ds * dz))
+    if length < SHORT:
+        # Some products have run ahead of the others; a step that only evens them out gets the path going again.
+        evened, longer = _along(point, system.solve(max(now, FLOOR) * size))
+        following = evened if longer > length else following
+    return following
+
+
+def _along(
+    point: _Iterate, direction: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+) -> tuple[_Iterate | None, float]:
+    """The point as far along a direction as the signs of s and z and the linearisation allow, and how far that is."""
     du, dv, ds, dz = direction
     if not all(np.all(np.isfinite(part)) for part in direction):
-        return None
+        return None, 0.0
     longest = LONGEST / max(float(np.max(np.abs(du), initial=0.0)), LONGEST)
     length = min(longest, 0.995 * _reach(point.s, ds), 0.995 * _reach(point.z, dz))
-    return _Iterate(point.u + length * du, point.v + length * dv, point.s + length * ds, point.z + length * dz)
+    following = _Iterate(point.u + length * du, point.v + length * dv, point.s + length * ds, point.z + length * dz)
+    return following, length
 
 
 def _reach(values: np.ndarray, change: np.ndarray) -> float:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from importlib import import_module, metadata
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from dpopt.errors import InputError
+from dpopt.errors import BackendError, InputError
 from dpopt.program.program import Program
 
-__all__ = ["Availability", "Backend", "Claim", "Claimed", "Option", "Support", "read_options"]
+__all__ = ["Availability", "Backend", "Claim", "Claimed", "Option", "Support", "ask", "installed", "read_options"]
+
+
+log = logging.getLogger(__name__)
 
 
 class Claimed(Enum):
@@ -137,3 +141,40 @@ def read_options(backend: Backend, given: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"options.{name}", f"must be of type {kind.__name__}, not {value!r}")
         values[name] = kind(value)
     return values
+
+
+def ask(backend: Backend, program: Program, options: Mapping[str, Any]) -> Claim:
+    """Call a backend, and turn whatever comes back into a claim of the right shape.
+
+    A solver's own exception, an answer that is no claim, or arrays that do not fit the program are claims of failure,
+    with the reason: nothing behind this door has to ask again.
+
+    Raises
+    ------
+    InputError, BackendError
+        The options are wrong, or the backend cannot take the program.
+    """
+    try:
+        answer = backend.solve(program, options)
+    except (InputError, BackendError):
+        raise
+    except Exception as error:  # of whatever type: a solver's exception is its answer
+        log.warning("backend %s raised", backend.name, exc_info=True)
+        return Claim(Claimed.ERROR, backend.name, "", f"{type(error).__name__}: {error}")
+    if not isinstance(answer, Claim) or not isinstance(answer.status, Claimed):
+        return Claim(Claimed.ERROR, backend.name, "", f"the backend returned {type(answer).__name__}, not a Claim with a status")
+    try:
+        x, y = _vector(answer.x, program.cost.size), _vector(answer.y, program.row_lower.size)
+        objective = float(answer.objective)
+    except (TypeError, ValueError) as error:
+        return Claim(Claimed.ERROR, backend.name, str(answer.version), f"the backend's numbers cannot be read: {error}")
+    if x is None:
+        words = f"the backend returned {np.size(answer.x)} values for {program.cost.size} columns"
+        return Claim(Claimed.ERROR, backend.name, str(answer.version), words)
+    return replace(answer, x=x, y=np.zeros(0) if y is None else y, objective=objective)
+
+
+def _vector(values: object, size: int) -> np.ndarray | None:
+    """A float vector of the given size or empty; None for any other shape."""
+    vector = np.asarray(values, dtype=float)
+    return vector if vector.shape in ((size,), (0,)) else None

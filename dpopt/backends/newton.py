@@ -64,7 +64,7 @@ class Newton:
     name: ClassVar[str] = "newton"
     requires: ClassVar[tuple[str, ...]] = ("numpy", "scipy")
     options: ClassVar[Mapping[str, Option]] = {
-        "iterations": Option(int, 300, "Newton steps after which the method gives up"),
+        "iterations": Option(int, 1000, "Newton steps after which the method gives up"),
     }
 
     def availability(self) -> Availability:
@@ -177,6 +177,9 @@ def _refusal(program: Program) -> str:
     free = program.upper > 0
     if np.any(program.entropy[free] != 1) or np.any(program.lower != 0) or np.any(program.upper < 0):
         return "backend 'newton' needs x ln x of weight 1 and the lower bound 0 on every column; use 'cvxpy'"
+    equalities = int(np.sum(program.row_lower == program.row_upper))
+    if program.row_lower.size > FEW_ROWS + 1 and equalities > FEW_ROWS:
+        return f"backend 'newton' takes many rows with at most {FEW_ROWS} equalities, not {equalities}; use 'cvxpy'"
     return _mass_refusal(program, free)
 
 

@@ -11,9 +11,11 @@ import logging
 from importlib import import_module, metadata
 from typing import Any
 
+import numpy as np
+
 from dpopt.backends.base import Availability, Backend
 from dpopt.errors import BackendError
-from dpopt.program.program import Program
+from dpopt.program.program import BlockKind, Program, RowBlock
 
 __all__ = [
     "BUILT_IN",
@@ -29,6 +31,8 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "dpopt.backends"
+
+PAIR = 2
 
 BUILT_IN = {
     "highs": "dpopt.backends.highs:Highs",
@@ -131,8 +135,8 @@ def available_backends() -> tuple[str, ...]:
 def choose_backend(program: Program) -> tuple[Backend, str]:
     """What ``backend="auto"`` means for this program, and why.
 
-    Newton for an entropy over a pmf alone with few rows, cvxpy for other entropies, HiGHS for linear programs; when
-    the first choice cannot run, the next backend that supports the program.
+    Newton for an entropy over a pmf alone with few rows (ratios of neighbours not counted), cvxpy for other entropies,
+    HiGHS for linear programs; when the first choice cannot run, the next backend that supports the program.
     """
     first, why = _preference(program)
     refusals = []
@@ -159,9 +163,22 @@ def _preference(program: Program) -> tuple[str, str]:
         return "highs", f"'highs' for a {'mixed integer ' if program.has_integers else ''}linear program"
     from dpopt.backends.newton import FEW_ROWS, Newton
 
-    if Newton().supports(program).supported and program.rows.shape[0] <= FEW_ROWS:
-        return "newton", f"'newton' for an entropy over a pmf with {program.rows.shape[0]} rows"
+    ratios = sum(block.count for block in program.blocks if _compares_neighbours(program, block))
+    others = program.rows.shape[0] - ratios
+    if Newton().supports(program).supported and others <= FEW_ROWS:
+        beside = f" beside {ratios} ratio rows" if ratios else ""
+        return "newton", f"'newton' for an entropy over a pmf with {others} rows{beside}"
     return "cvxpy", "'cvxpy' for an entropy with many rows, auxiliary columns or integer columns"
+
+
+def _compares_neighbours(program: Program, block: RowBlock) -> bool:
+    """Whether a block has only ratios of neighbouring columns, which Newton's interior point method is best at."""
+    if block.kind is not BlockKind.PURE_DP:
+        return False
+    rows = program.rows[block.rows].tocsr()
+    rows.sort_indices()
+    pairs = bool(np.all(np.diff(rows.indptr) == PAIR))
+    return pairs and bool(np.all(np.diff(rows.indices.reshape(-1, PAIR), axis=1) == 1))
 
 
 def _read_entry_points() -> None:

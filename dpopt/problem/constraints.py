@@ -12,7 +12,7 @@ from dpopt.arithmetic import exact, exp_enclosure
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.privacy import lattice_shift
-from dpopt.problem.costs import Cost, indicator, read_cost
+from dpopt.problem.costs import Cost, indicator, plain_number, read_cost
 from dpopt.problem.parts import Constraint, Setting, register_constraint
 from dpopt.problem.terms import ExpectationTerm, HockeyStickTerm, MirrorTerm, OrderTerm, RatioTerm, Term, ZeroTerm
 
@@ -216,10 +216,13 @@ class Probability(_Bounded):
 
     def plain(self) -> dict[str, Any]:
         """The TOML form."""
-        table = super().plain()
+        return {**super().plain(), "of": self._plain_set()}
+
+    def _plain_set(self) -> Any:
         if isinstance(self.of, _Range):
-            table["of"] = {k: v for k, v in (("from", table["of"]["low"]), ("to", table["of"]["high"])) if v is not None}
-        return table
+            ends = (("from", self.of.low), ("to", self.of.high))
+            return {key: plain_number(end) for key, end in ends if end is not None}
+        return [plain_number(v) for v in self.of or ()]  # type: ignore[union-attr]  # values, once validated
 
     def function(self, setting: Setting) -> LatticeFunction:
         support = setting.support

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -14,6 +14,9 @@ from dpopt.lattice_function import LatticeFunction
 from dpopt.problem.support import Support
 
 __all__ = ["Cost", "NamedCost", "PolynomialCost", "PowerCost", "TableCost", "indicator", "plain_number", "read_cost"]
+
+
+_MAX_SPAN = 2_000_000  # a table is stored point by point
 
 
 def plain_number(value: Fraction) -> int | str:
@@ -106,7 +109,7 @@ class TableCost(Cost):
         if self.outside is None:
             self._check_complete(values, support)
         rest = self.outside or Fraction(0)
-        first, last = min(values), max(values)
+        first, last = _span(values, "table")
         table = tuple(values.get(k, rest) for k in range(first, last + 1))
         return LatticeFunction(first, table, (rest,), (rest,))
 
@@ -128,8 +131,15 @@ class TableCost(Cost):
 def indicator(indices: list[int]) -> LatticeFunction:
     """1 on the given lattice indices, 0 elsewhere."""
     inside = set(indices)
-    first, last = min(inside), max(inside)
+    first, last = _span(inside, "of")
     return LatticeFunction(first, tuple(Fraction(k in inside) for k in range(first, last + 1)))
+
+
+def _span(indices: Collection[int], argument: str) -> tuple[int, int]:
+    first, last = min(indices), max(indices)
+    if last - first > _MAX_SPAN:
+        raise InputError(argument, f"spans {last - first + 1} lattice points, more than {_MAX_SPAN}")
+    return first, last
 
 
 def read_cost(value: object, argument: str) -> Cost:

@@ -113,7 +113,8 @@ def plain_value(value: object) -> Any:
     if isinstance(value, tuple):
         return [plain_value(v) for v in value]
     if dataclasses.is_dataclass(value):
-        fields = {f.name: plain_value(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        present = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        fields = {name: plain_value(v) for name, v in present.items() if v is not None}
         return {"type": value.type, **fields} if hasattr(value, "type") else fields
     raise InputError("", f"{value!r} has no TOML form")
 

@@ -24,6 +24,7 @@ from dpopt.problem.terms import (
 
 __all__ = ["refuse_what_has_no_finite_answer"]
 
+_LEAST_EPSILON = Fraction(1, 10**6)
 _SUPPORT = "give a support such as [support] type = 'integers', low = -100, high = 100"
 
 
@@ -60,6 +61,12 @@ def _refuse_on_infinite(objective: ObjectiveTerm, flat: list[tuple[str, Term]]) 
         raise InputError("objective", f"min-delta on all integers has no minimum (spreading out always helps): {_SUPPORT}")
     ratios = [term for _, term in flat if isinstance(term, RatioTerm)]
     for where, term in flat:
+        if isinstance(term, RatioTerm) and term.epsilon < _LEAST_EPSILON:
+            raise InputError(
+                f"{where}.epsilon",
+                f"must be at least {_LEAST_EPSILON} on all integers (nothing there is 0-DP, and the noise would be wider "
+                f"than any solver resolves): {_SUPPORT}",
+            )
         if isinstance(term, OrderTerm):
             raise InputError(where, f"unimodal on all integers has no proof yet: {_SUPPORT}")
         if isinstance(term, RatioTerm) and term.inside_window:

@@ -10,6 +10,7 @@ from math import ceil, expm1, log1p
 import numpy as np
 
 from dpopt.arithmetic import exp_enclosure
+from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.problem.problem import Problem
 from dpopt.problem.terms import (
@@ -38,6 +39,8 @@ from dpopt.program.blocks import (
 )
 from dpopt.program.core import Closure, Core
 from dpopt.program.program import Program
+
+_MAX_ROWS = 2e7  # about 5 GB in a solver
 
 __all__ = ["Formulation", "chain_owner", "core_for", "formulate", "grown", "tightened"]
 
@@ -145,6 +148,7 @@ def formulate(
     with_objective : bool
         False for a pure question of feasibility: cost zero, no entropy.
     """
+    _refuse_what_does_not_fit(problem, core)
     assembly = Assembly(core)
     kept = [(i, term) for i, group in enumerate(problem.terms) if keep is None or i in keep for term in group]
     objective = problem.objective_term
@@ -167,6 +171,23 @@ def formulate(
             blocks.append(block)
     entropy = with_objective and isinstance(objective, EntropyTerm)
     return Formulation(problem, core, assembly.program(entropy), tuple(blocks))
+
+
+def _refuse_what_does_not_fit(problem: Problem, core: Core) -> None:
+    """A memory estimate before anything is built."""
+    terms = [problem.objective_term, *(t for group in problem.terms for t in group)]
+    rows = core.size
+    for term in terms:
+        if isinstance(term, RatioTerm | HockeyStickTerm | MinDeltaTerm):
+            rows += 2 * min(term.shift, core.size) * core.size
+        if isinstance(term, WassersteinTerm):
+            rows += len(term.cuts) * core.size // 2
+    if rows > _MAX_ROWS:
+        raise InputError(
+            "support",
+            f"makes a program of about {rows:.2g} rows over {core.size} points, more than {_MAX_ROWS:.2g}: give a smaller "
+            "support, a smaller sensitivity or a coarser lattice",
+        )
 
 
 def _write(assembly: Assembly, owner: int, name: str, term: Term, infinite: bool) -> Block | None:

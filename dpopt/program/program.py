@@ -92,3 +92,15 @@ class Program:
         """The objective at `x`, with ``0 ln 0 = 0``."""
         positive = np.where(x > 0, x, 1.0)
         return float(self.cost @ x + np.sum(self.entropy * positive * np.log(positive)))
+
+    def violation(self, x: np.ndarray) -> float:
+        """The largest violation of a row or bound at `x`, relative to 1 + |side|; infinite for a point that is not finite."""
+        if not np.all(np.isfinite(x)):
+            return float("inf")
+        activity = self.rows @ x
+        pairs = ((self.row_lower, activity), (activity, self.row_upper), (self.lower, x), (x, self.upper))
+        worst = 0.0
+        for low, high in pairs:
+            size = 1 + np.minimum(np.abs(low), np.abs(high))
+            worst = max(worst, float(np.max((low - high) / size, initial=0.0)))
+        return worst

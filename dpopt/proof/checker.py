@@ -97,7 +97,8 @@ def derive(statement: Mapping[str, Any]) -> dict[str, Any]:
             return derive_target(statement, derive)
         return _Derivation.of(read_statement(statement)).result()
     except InputError as error:
-        raise CertificateError(str(error)) from error
+        message = str(error)
+        raise CertificateError(message if len(message) <= 300 else message[:297] + "...") from error
     except (ArithmeticError, MemoryError) as error:
         raise CertificateError(f"cannot be decided: {error or type(error).__name__}") from error
 
@@ -116,19 +117,27 @@ def verify(source: str | Path | Mapping[str, Any]) -> Verdict:
         The file cannot be read. Whatever the file contains, the answer is a verdict.
     """
     try:
-        data = source if isinstance(source, Mapping) else parse_json(_content(Path(source)))
+        data = parse_json(_content(Path(source))) if isinstance(source, str | Path) else source
         expected = derive(data)  # type: ignore[arg-type]  # reading begins by checking that this is an object
-        assert isinstance(data, Mapping)
-        if "derived" not in data:
+        if not isinstance(data, Mapping) or "derived" not in data:
             raise CertificateError("certificate: lacks the key 'derived'")
         _same(data["derived"], expected, "derived")
+        reason = f"the certificate proves: {expected['verified']}{_trusted(data)}"
     except CertificateError as error:
         return Verdict(False, str(error), "failed")
     except InputError:
         raise
     except Exception as error:  # whatever a hostile file manages to do, it is not a proof
         return Verdict(False, f"not a readable certificate ({type(error).__name__}: {brief(str(error))})", "failed")
-    return Verdict(True, f"the certificate proves: {expected['verified']}", expected["verified"])
+    return Verdict(True, reason, expected["verified"])
+
+
+def _trusted(data: Mapping[str, Any]) -> str:
+    """What a verdict rests on besides proof: the rows that stand for custom types."""
+    trusted = data.get("trusted") or {}
+    parts = [f"constraint {i}" for i in trusted.get("constraints") or {}]
+    parts += ["the objective"] if trusted.get("objective") else []
+    return f"; taken on trust: the stored rows of {', '.join(parts)}" if parts else ""
 
 
 def _content(path: Path) -> str:
@@ -301,7 +310,7 @@ def _stretched(law: Law, by: int) -> tuple[list[int], int]:
     ([3, 6, 12, 0, 0], 4)
     """
     period, blocks = law.period, -(-by // law.period)
-    scale = (law.left.denominator * law.right.denominator) ** blocks
+    scale = lcm(law.left.denominator, law.right.denominator) ** blocks
     _affordable(scale.bit_length() + max(law.weights).bit_length(), len(law.weights) + 2 * by)
     core = [w * scale for w in law.weights]
     left = _continued(core[:period][::-1], law.left, blocks, period)[:by][::-1]
@@ -476,25 +485,52 @@ def _entropy(law: Law) -> Enclosure:
 def _wasserstein(law: Law, total: Fraction, objective: Objective) -> Fraction:
     """The sum over all cuts k of ``abs(F_x(k) - F_{x+Z}(k))``, in lattice steps.
 
-    Beyond the input's range a..b the sign is known and the sum is the expectation of the outer cost; within it,
-    ``F_{x+Z}(k) = sum_i x(i) P(Z <= k - i)`` needs P(Z <= j) for abs(j) <= b - a only.
+    Beyond the input's range a..b the sign is known and the sum is the expectation of the outer cost. Within it,
+    ``F_{x+Z}(k) = sum_j p(j) F_x(k - j)`` is the flow of the core and of both tails, the left one mirrored.
     """
     outer = _expectation(law, total, _outer_cost(objective))
-    width = len(objective.weights) - 1
-    if width == 0:
-        return outer
-    by = max(0, law.start + width, width - law.end)
-    weights, scale = _stretched(law, by)
-    rest = law.left.denominator - law.left.numerator
-    before = sum(weights[: law.period]) * law.left.numerator  # the mass beyond the stretch, times rest
-    cumulative = [before + c * rest for c in accumulate(weights)]  # P(Z <= j) times scale * rest * total
-    first = -width - (law.start - by)
-    sums = _convolution(objective.weights, cumulative[first : first + 2 * width])
-    unit = total * scale * rest
+    mass, period = sum(objective.weights), law.period
+    cdf = list(accumulate(objective.weights))[:-1]
+    survival = [mass - c for c in reversed(cdf)]  # the mirrored input's distribution function
+    core, _ = _flow(law.weights, law.start, None, cdf, mass)
+    right, right_unit = _flow(law.weights[-period:], law.end - period + 1, law.right, cdf, mass)
+    block = law.weights[:period][::-1]
+    left, left_unit = _flow(block, 1 - law.start - period, law.left, survival, mass)
+    unit = lcm(right_unit, left_unit, total.denominator, (1 - law.left).numerator)
+    left_mass = int(unit * _tail_factor(law.left) * sum(block)) * mass  # all of it, less what survives a cut
+    whole, right_weight, left_weight = int(unit * total), unit // right_unit, unit // left_unit
     cuts = 0
-    for k, mass in enumerate(accumulate(objective.weights[:-1])):
-        cuts += abs(mass * unit.numerator - sums[width + k] * unit.denominator)
-    return outer + Fraction(cuts, sum(objective.weights) * unit.numerator)
+    for own, c, r, s in zip(cdf, core, right, reversed(left), strict=True):
+        cuts += abs(own * whole - c * unit - r * right_weight - left_mass + s * left_weight)
+    return outer + Fraction(cuts, whole * mass)
+
+
+def _flow(
+    block: Sequence[int], first: int, ratio: Fraction | None, cdf: Sequence[int], mass: int
+) -> tuple[list[int], int]:
+    """At the cuts k = 0, 1, ... of an input: ``sum_j p(j) F(k - j)`` as integers, and the denominator of these.
+
+    F is `cdf` from 0 on, 0 before and `mass` after it. Without a ratio p is the block itself, at ``first, first + 1,
+    ...``; with one, p is what continues the block to the right: by ratio, ratio^2, ... every len(block) places.
+    """
+    width, period = len(cdf), len(block)
+    lump = 0
+    if ratio is None and first < -width:  # these points move the whole input beyond every cut
+        lump, block, first = sum(block[: -width - first]) * mass, block[-width - first :], -width
+    count = width - first
+    if count <= 0:
+        return [lump] * width, 1
+    steps = _convolution(block[:count], [*cdf[:count], *(mass,) * (count - width)])[:count]
+    steps += [0] * (count - len(steps))
+    unit = 1
+    if ratio is not None:
+        unit = ratio.denominator ** (count // period)
+        _affordable(unit.bit_length(), count)
+        flow = [0] * count  # flow(v) = ratio * (steps(v - period) + flow(v - period)); the divisions are exact
+        for v in range(period, count):
+            flow[v] = ratio.numerator * (steps[v - period] * unit + flow[v - period]) // ratio.denominator
+        steps = flow
+    return [lump + (steps[u - first] if u >= first else 0) for u in range(width)], unit
 
 
 def _outer_cost(objective: Objective) -> LatticeFunction:

@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from dpopt.backends.base import Backend, Claimed
+from dpopt.backends.base import Backend, ask
 from dpopt.backends.registry import get_backend
 from dpopt.program.formulate import Formulation, chain_owner, formulate
-from dpopt.program.reductions import elastic, reduce
+from dpopt.program.reductions import Reduction, elastic, reduce
 from dpopt.proof.prove import Outcome, Verified, farkas
 
 __all__ = ["find_conflict", "strictly_feasible"]
 
 log = logging.getLogger(__name__)
 
+_NEAR = 1e-6  # far below the room that is left
 _ROOMS = (Fraction(1, 8), Fraction(1, 64), Fraction(1, 1024), Fraction(1, 1 << 20))
 
 
@@ -57,26 +58,33 @@ def _proof(formulation: Formulation, keep: Collection[int], backend: Backend) ->
         reduction = reduce(phase, scaled=scaled)
         program = elastic(reduction.program)
         solver = backend if backend.supports(program).supported else get_backend("highs")
-        claim = solver.solve(program, {})
-        if claim.y.size == program.row_lower.size and claim.objective > 1e-12:
+        claim = ask(solver, program, {})
+        if claim.y.size and claim.objective > 1e-12:
             certificate = farkas(phase, reduction.multipliers(claim.y))
             if certificate is not None:
                 return certificate
     return None
 
 
-def strictly_feasible(formulation: Formulation) -> np.ndarray | None:
+def strictly_feasible(formulation: Formulation, backend: Backend) -> np.ndarray | None:
     """The pmf part of a point with room in every inequality, as large as one of a few steps allows; None if there is none.
 
     It is the optimum of the tightened program, so that mixing a little of it in costs little.
     """
-    problem = formulation.problem
-    linear = not formulation.program.has_entropy
-    backend = get_backend("highs")
     for room in _ROOMS:
-        inner = formulate(problem, formulation.core, tighten=room, with_objective=linear)
-        reduction = reduce(inner)
-        claim = backend.solve(reduction.program, {})
-        if claim.status in (Claimed.OPTIMAL, Claimed.INACCURATE) and claim.has_point:
-            return np.maximum(reduction.point(claim.x)[: formulation.core.size], 0.0)
+        inner = formulate(formulation.problem, formulation.core, tighten=room)
+        found = _met(inner, reduce(inner), backend)
+        if found is None:  # any point with room will do: a linear program without cost, from a solver we know
+            inner = formulate(formulation.problem, formulation.core, tighten=room, with_objective=False)
+            found = _met(inner, reduce(inner), get_backend("highs"))
+        if found is not None:
+            return found
     return None
+
+
+def _met(formulation: Formulation, reduction: Reduction, backend: Backend) -> np.ndarray | None:
+    """The pmf part of a backend's point, if it nearly meets the program (whatever the backend says about it)."""
+    claim = ask(backend, reduction.program, {})
+    if not claim.has_point or reduction.program.violation(claim.x) > _NEAR:
+        return None
+    return np.maximum(reduction.point(claim.x)[: formulation.core.size], 0.0)

@@ -19,7 +19,6 @@ from dpopt.errors import CertificateError
 from dpopt.problem.terms import EntropyTerm
 from dpopt.program.blocks import ExpectationBlock, MassBlock
 from dpopt.program.formulate import Formulation
-from dpopt.program.program import Program
 from dpopt.proof import checker
 from dpopt.proof.multipliers import multipliers, statement
 from dpopt.proof.repair import Repaired, RepairFailed, repair, sanitised
@@ -27,6 +26,8 @@ from dpopt.proof.repair import Repaired, RepairFailed, repair, sanitised
 __all__ = ["Outcome", "Verified", "prove_point"]
 
 log = logging.getLogger(__name__)
+
+_NEAR = 1e-3  # a claim that misses a row by more answers another question
 
 
 class Verified(Enum):
@@ -150,18 +151,11 @@ def _polished(formulation: Formulation, x: np.ndarray, y: np.ndarray) -> tuple[n
     if not isinstance(formulation.problem.objective_term, EntropyTerm) or not few or y.size != program.row_lower.size:
         return x, y
     sanitised(formulation, x)
-    if not _nearly_meets(program, x):
+    if program.violation(x) > _NEAR:
         return x, y
     from dpopt.backends.newton import polish
 
     better_x, better_y = polish(program, y)
-    if np.all(np.isfinite(better_x)) and np.all(np.isfinite(better_y)) and _nearly_meets(program, better_x):
+    if np.all(np.isfinite(better_y)) and program.violation(better_x) <= _NEAR:
         return better_x, better_y
     return x, y
-
-
-def _nearly_meets(program: Program, x: np.ndarray) -> bool:
-    activity = program.rows @ x
-    size = 1 + np.maximum(np.abs(np.nan_to_num(program.row_lower, neginf=0)), np.abs(np.nan_to_num(program.row_upper, posinf=0)))
-    low, high = program.row_lower - 1e-3 * size, program.row_upper + 1e-3 * size
-    return bool(np.all(activity >= low) and np.all(activity <= high))

@@ -1,8 +1,8 @@
 """Repair: from a solver's floats to an exact pmf that meets every constraint, changing as little as needed.
 
-The ladder: the floats as they are; with the tail's dust swept to zero; then, with ever larger steps, pure DP made
-slightly stricter (least majorant), a mixture with a strictly feasible pmf, and after each of these an exact
-correction of the equalities on a few heavy points. The first rung on which every constraint checks exactly wins.
+The ladder: the floats as they are; then, with ever larger steps, pure DP made slightly stricter (least majorant) and a
+mixture with a strictly feasible pmf; half-way up, the tail's dust swept to zero. On each rung the equalities are
+corrected exactly on a few heavy points. The first rung on which every constraint checks exactly wins.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf, Tails
 from dpopt.problem.parts import Check
-from dpopt.problem.terms import ExpectationTerm, MirrorTerm, RatioTerm, Term, ZeroTerm
+from dpopt.problem.terms import ExpectationTerm, HockeyStickTerm, MirrorTerm, RatioTerm, Term, ZeroTerm
 from dpopt.program.formulate import Formulation, chain_owner
 from dpopt.proof.weights import least_majorant, to_weights
 
@@ -27,6 +27,8 @@ __all__ = ["Repaired", "RepairFailed", "repair"]
 
 _MASS_TOLERANCE = 1e-2  # a claim farther than this from a pmf is not one
 _NEGATIVE_TOLERANCE = 1e-4
+_TINY_DELTA = Fraction(1, 10**7)
+_SWEEP_EXPONENT = -8  # the rung at which masses below 1e-9 may be dropped: real tails are kept while less change will do
 
 
 class RepairFailed(Exception):
@@ -54,8 +56,6 @@ class Repaired:
 def sanitised(formulation: Formulation, x: np.ndarray) -> np.ndarray:
     """The pmf part of a claim as non-negative floats, or `RepairFailed` when it is not close to a pmf."""
     program, size = formulation.program, formulation.core.size
-    if x.shape != program.cost.shape:
-        raise RepairFailed(f"the backend returned {x.size} values for {program.cost.size} columns")
     p = x[:size]
     if not np.all(np.isfinite(p)):
         raise RepairFailed(f"the backend returned {int(np.sum(~np.isfinite(p)))} values that are not finite")
@@ -83,41 +83,74 @@ def repair(formulation: Formulation, x: np.ndarray, centre: Callable[[], np.ndar
     RepairFailed
     """
     p = sanitised(formulation, x)
-    problem = formulation.problem
-    reason = "nothing was tried"
-    for weights, strictness, mixed in _rungs(formulation, p, centre):
+    reason, needed = "nothing was tried", 0.0
+    for rung in _rungs(formulation, p, centre):
+        if 0 < rung.mixed < needed and not rung.interior:
+            continue
         try:
-            pmf = _exact_pmf(formulation, weights, strictness)
+            pmf = _exact_pmf(formulation, rung)
         except (RepairFailed, InputError) as error:
             reason = str(error)
             continue
-        checks = problem.check(pmf)
+        checks = formulation.problem.check(pmf)
         if all(c.holds for c in checks):
-            return Repaired(pmf, checks, _distance(formulation, p, pmf), mixed)
+            return Repaired(pmf, checks, _distance(formulation, p, pmf), rung.mixed)
         failed = min((c for c in checks if not c.holds), key=lambda c: c.margin)
         reason = f"constraint '{failed.constraint}' is missed by {float(-failed.margin):.3g}"
+        if rung.mixed == 0 and not rung.interior and needed == 0:
+            needed = _mixture_needed(formulation, checks, centre())
     raise RepairFailed(f"the pmf could not be repaired: {reason}")
 
 
-def _rungs(
-    formulation: Formulation, p: np.ndarray, centre: Callable[[], np.ndarray | None]
-) -> Iterator[tuple[list[int], Fraction, float]]:
-    """Weights over the core, how much stricter pure DP is read, and the mixture weight: from least to most change."""
-    weights = to_weights(p)
-    yield weights, Fraction(0), 0.0
-    if not _ratio_terms(formulation):
-        swept = np.where(p < 1e-9 * p.max(), 0.0, p)
-        if np.any(swept != p):
-            yield to_weights(swept), Fraction(0), 0.0
+def _mixture_needed(formulation: Formulation, checks: tuple[Check, ...], inner: np.ndarray | None) -> float:
+    """About how much of the strictly feasible pmf makes up for what is missed: margins are concave in the mixture."""
+    if inner is None:
+        return 0.0
+    try:
+        room = formulation.problem.check(_exact_pmf(formulation, _Rung(inner)))
+    except (RepairFailed, InputError):
+        return 0.0
+    needed = 0.0
+    for here, there in zip(checks, room, strict=True):
+        if not here.holds and there.margin > 0 and not here.constraint.startswith("pure-dp"):
+            needed = max(needed, float(-here.margin / (there.margin - here.margin)))
+    return needed
+
+
+@dataclass(frozen=True)
+class _Rung:
+    """One attempt: masses over the core, how much stricter pure DP is read, and what was mixed in.
+
+    `interior` reads an (epsilon, delta) constraint as pure DP inside the core, which leaves delta to the edges alone: for
+    a delta below a solver's resolution nothing else can be exact.
+    """
+
+    masses: np.ndarray
+    strictness: Fraction = Fraction(0)
+    mixed: float = 0.0
+    interior: bool = False
+
+
+def _rungs(formulation: Formulation, p: np.ndarray, centre: Callable[[], np.ndarray | None]) -> Iterator[_Rung]:
+    """From least to most change."""
+    terms = _terms(formulation)
+    private = any(isinstance(t, RatioTerm) for t in terms)
+    tiny = any(isinstance(t, HockeyStickTerm) and t.delta <= _TINY_DELTA for t in terms)
+    variants = (False, True) if tiny else (False,)
+    for interior in variants:
+        yield _Rung(p, interior=interior)
     inner = centre()
     for exponent in range(-15, -1):
         step = Fraction(10) ** exponent
+        if exponent == _SWEEP_EXPONENT and not private:
+            yield _Rung(np.where(p < 1e-9 * p.max(), 0.0, p))
         if inner is not None:
             for part in (1, 3):
-                mixture = (1 - part * float(step)) * p + part * float(step) * inner
-                yield to_weights(mixture), step, part * float(step)
-        elif _ratio_terms(formulation):
-            yield weights, step, 0.0
+                weight = part * float(step)
+                for interior in variants:
+                    yield _Rung((1 - weight) * p + weight * inner, step, weight, interior)
+        elif private:
+            yield _Rung(p, step)
 
 
 def _ratio_terms(formulation: Formulation) -> list[RatioTerm]:
@@ -128,9 +161,10 @@ def _terms(formulation: Formulation) -> list[Term]:
     return [term for group in formulation.problem.terms for term in group]
 
 
-def _exact_pmf(formulation: Formulation, weights: list[int], strictness: Fraction) -> Pmf:
+def _exact_pmf(formulation: Formulation, rung: _Rung) -> Pmf:
     """Weights made private, symmetric and exactly balanced."""
     problem, core = formulation.problem, formulation.core
+    weights = to_weights(rung.masses)
     mirror = any(isinstance(t, MirrorTerm) for t in _terms(formulation))
     if mirror:
         weights = _mirrored(formulation, weights)
@@ -138,17 +172,27 @@ def _exact_pmf(formulation: Formulation, weights: list[int], strictness: Fractio
     owner = chain_owner(problem)
     for term in _ratio_terms(formulation):
         low = exp_enclosure(term.epsilon).lower
-        factor = max(low * (1 - strictness), Fraction(1)) if low > 1 else low
+        factor = max(low * (1 - rung.strictness), Fraction(1))
         beyond = term.shift - 1 if owner is not None and term in problem.terms[owner] else 0
         weights = least_majorant(weights, factor, term.shift, beyond=beyond)
         start -= beyond
         if beyond or (owner is not None and term in problem.terms[owner]):
             tails = Tails(term.shift, 1 / low, 1 / low)
+    if rung.interior:
+        for hockey in (t for t in _terms(formulation) if isinstance(t, HockeyStickTerm)):
+            weights = _private_inside(weights, exp_enclosure(hockey.epsilon).lower, hockey.shift)
     weights = _without_forbidden(formulation, weights, start)
     if not any(weights):
         raise RepairFailed("the backend's pmf has no mass")
     pmf = Pmf(start, weights, problem.support.step, tails)
     return _balanced(pmf, _equalities(formulation), mirror)
+
+
+def _private_inside(weights: list[int], factor: Fraction, shift: int) -> list[int]:
+    """The least majorant between the first and the last point that has mass."""
+    used = [k for k, w in enumerate(weights) if w]
+    first, last = used[0], used[-1] + 1
+    return [*weights[:first], *least_majorant(weights[first:last], factor, shift), *weights[last:]]
 
 
 def _mirrored(formulation: Formulation, weights: list[int]) -> list[int]:

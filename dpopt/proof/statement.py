@@ -17,7 +17,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any, Literal, NoReturn
 
-from dpopt.arithmetic import exact
+from dpopt.arithmetic import exact, exp_enclosure
 from dpopt.distributions import Distribution, Gaussian, Point, Poisson, Table, Uniform
 from dpopt.errors import CertificateError, InputError
 from dpopt.lattice_function import LatticeFunction
@@ -40,6 +40,7 @@ __all__ = [
 
 FORMAT = "dpopt-certificate/1"
 MAX_POINTS = 5_000_000  # lattice points of anything stored point by point
+MAX_INDEX = 10**15  # of a lattice point, and of a sensitivity in steps
 MAX_DEGREE = 64  # of a polynomial cost
 _MAX_DIGITS = 100_000  # of one number
 _PRINTABLE_DIGITS = 640  # Python's own conversion may be limited to this many; beyond, `Decimal` converts exactly
@@ -167,7 +168,7 @@ class Statement:
 
 
 def _reject(where: str, problem: str) -> NoReturn:
-    raise CertificateError(f"{where}: {problem}")
+    raise CertificateError(f"{where}: {problem if len(problem) <= 200 else problem[:197] + '...'}")
 
 
 def brief(value: object) -> str:
@@ -205,13 +206,12 @@ def _integer(value: object, where: str, low: int | None = None, high: int | None
 def _rational(value: object, where: str) -> Fraction:
     if not isinstance(value, str):
         _reject(where, f"must be a number written as a string, not {brief(value)}")
-    if len(value) > _MAX_DIGITS:
-        _reject(where, f"has more than {_MAX_DIGITS} digits")
-    if _INTEGER.fullmatch(value):
-        return Fraction(_digits(value))
-    if quotient := _QUOTIENT.fullmatch(value):
-        return Fraction(_digits(quotient[1]), _digits(quotient[2]))
     return exact(value, where)
+
+
+def _place(value: object, where: str) -> int:
+    """A lattice index."""
+    return _integer(value, where, -MAX_INDEX, MAX_INDEX)
 
 
 def _object(value: object, where: str, required: Sequence[str], optional: Sequence[str] = ()) -> Mapping[str, Any]:
@@ -308,8 +308,8 @@ class _Reader:
         """The pmf, spread over the whole window when the support is finite."""
         data = _object(source, "pmf", ("start", "weights", "step", "tails"))
         if _rational(data["step"], "pmf.step") != self.step:
-            _reject("pmf.step", f"must be the support's step {self.step}, not {brief(data['step'])}")
-        start = _integer(data["start"], "pmf.start")
+            _reject("pmf.step", f"must be the support's step {brief(self.step)}, not {brief(data['step'])}")
+        start = _place(data["start"], "pmf.start")
         source_weights = _list(data["weights"], "pmf.weights", MAX_POINTS)
         weights = [_integer(w, f"pmf.weights[{i}]", 0) for i, w in enumerate(source_weights)]
         if not any(weights):
@@ -374,7 +374,7 @@ class _Reader:
         _object(data, where, ("type", "input"))
         where = f"{where}.input"
         if self.step.numerator != 1:
-            _reject(where, f"has its points on the integers, which the lattice of step {self.step} does not contain")
+            _reject(where, f"needs the integers, which the lattice of step {brief(self.step)} does not contain")
         fine = self.step.denominator
         try:
             pmf = _distribution(data["input"], where).pmf
@@ -518,7 +518,9 @@ class _Reader:
     def _index(self, value: object, where: str) -> int:
         index = _rational(value, where) / self.step
         if index.denominator != 1:
-            _reject(where, f"must be a multiple of the step {self.step}, not {brief(value)}")
+            _reject(where, f"must be a multiple of the step {brief(self.step)}, not {brief(value)}")
+        if abs(index) > MAX_INDEX:
+            _reject(where, f"lies more than {MAX_INDEX} steps from 0")
         return index.numerator
 
     def _points(self, values: object, where: str) -> frozenset[int]:
@@ -529,7 +531,10 @@ class _Reader:
         """The sensitivity in whole lattice steps."""
         shift = floor(_rational(data.get("sensitivity", "1"), f"{where}.sensitivity") / self.step)
         if shift < 1:
-            _reject(f"{where}.sensitivity", f"must be at least the step {self.step}: no two outputs would be compared")
+            step = brief(self.step)
+            _reject(f"{where}.sensitivity", f"must be at least the step {step}: no two outputs would be compared")
+        if shift > MAX_INDEX:
+            _reject(f"{where}.sensitivity", f"makes more than {MAX_INDEX} steps")
         return shift
 
     def function(self, form: object, where: str) -> LatticeFunction:
@@ -596,13 +601,15 @@ def _support(data: object, where: str) -> tuple[Fraction, tuple[int, int] | None
     record = _object(data, where, ("type", "step") if kind == "lattice" else ("type",), ("low", "high"))
     step = _rational(record["step"], f"{where}.step") if kind == "lattice" else Fraction(1)
     if step <= 0:
-        _reject(f"{where}.step", f"must be positive, not {step}")
+        _reject(f"{where}.step", f"must be positive, not {brief(step)}")
     ends = [record.get(end) for end in ("low", "high")]
     if ends == [None, None]:
         return step, None
     low, high = (_rational(end, f"{where}.{name}") / step for end, name in zip(ends, ("low", "high"), strict=True))
     if low.denominator != 1 or high.denominator != 1:
-        _reject(where, f"low and high must be multiples of the step {step}")
+        _reject(where, f"low and high must be multiples of the step {brief(step)}")
+    if max(abs(low), abs(high)) > MAX_INDEX:
+        _reject(where, f"has an end more than {MAX_INDEX} steps from 0")
     if not low <= high < low + MAX_POINTS:
         _reject(where, f"must have from 1 to {MAX_POINTS} points, not low {brief(low)} and high {brief(high)}")
     return step, (low.numerator, high.numerator)
@@ -612,13 +619,19 @@ def _epsilon(value: object, where: str) -> Fraction:
     epsilon = _rational(value, where)
     if epsilon < 0:
         _reject(where, f"must be at least 0, not {brief(epsilon)}")
+    try:
+        exp_enclosure(epsilon, 1)
+    except InputError as error:
+        _reject(where, error.problem)
     return epsilon
 
 
 def _tail_ratio(value: object, where: str) -> Fraction:
     if value is None:
         return Fraction(0)
-    ratio = _rational(value, where)
+    # a ratio 1/E_lo of high precision has more digits than `exact` reads
+    quotient = _QUOTIENT.fullmatch(value) if isinstance(value, str) and len(value) <= _MAX_DIGITS else None
+    ratio = Fraction(_digits(quotient[1]), _digits(quotient[2])) if quotient else _rational(value, where)
     if not 0 < ratio < 1:
         _reject(where, f"must lie strictly between 0 and 1, not {brief(ratio)}")
     return ratio
@@ -656,15 +669,15 @@ def _distribution(data: object, where: str) -> Distribution:
         return Gaussian(_rational(data["mean"], f"{where}.mean"), _rational(data["sd"], f"{where}.sd"))
     if kind == "uniform":
         data = _object(data, where, ("type", "low", "high"))
-        return Uniform(_integer(data["low"], f"{where}.low"), _integer(data["high"], f"{where}.high"))
+        return Uniform(_place(data["low"], f"{where}.low"), _place(data["high"], f"{where}.high"))
     if kind == "point":
         data = _object(data, where, ("type", "at"))
-        return Point(_integer(data["at"], f"{where}.at"))
+        return Point(_place(data["at"], f"{where}.at"))
     if kind == "table":
         data = _object(data, where, ("type", "low", "weights"))
         weights = _list(data["weights"], f"{where}.weights", MAX_POINTS)
         read = tuple(_rational(w, f"{where}.weights[{i}]") for i, w in enumerate(weights))
-        return Table(_integer(data["low"], f"{where}.low"), read)
+        return Table(_place(data["low"], f"{where}.low"), read)
     _reject(f"{where}.type", f"must be poisson, gaussian, uniform, point or table, not {brief(kind)}")
 
 
@@ -676,7 +689,7 @@ def _stored_function(source: object, where: str) -> LatticeFunction:
         entries = _list(data[key], f"{where}.{key}", most)
         return tuple(_rational(v, f"{where}.{key}[{i}]") for i, v in enumerate(entries))
 
-    start = _integer(data["start"], f"{where}.start")
+    start = _place(data["start"], f"{where}.start")
     sides = numbers("left", MAX_DEGREE + 1), numbers("right", MAX_DEGREE + 1)
     return LatticeFunction(start, numbers("table", MAX_POINTS), *sides)
 
@@ -690,7 +703,7 @@ def _trusted_terms(kind: str, source: object, where: str) -> Constraint:
         name = part.get("term") if isinstance(part, Mapping) else None
         if name == "zero":
             indices = _list(_object(part, at, ("term", "indices"))["indices"], f"{at}.indices", MAX_POINTS)
-            zeros.update(_integer(k, f"{at}.indices[{j}]") for j, k in enumerate(indices))
+            zeros.update(_place(k, f"{at}.indices[{j}]") for j, k in enumerate(indices))
             terms.append(Term(LatticeFunction()))
         elif name == "expectation":
             _object(part, at, ("term", "function", "at_least", "at_most"))
@@ -791,7 +804,7 @@ class _MultiplierReader:
             left, right = (_integer(data[side], f"{at}.{side}", 0, bound) for side in ("left", "right"))
             weights = _list(data["events"], f"{at}.events", MAX_POINTS)
             read = [_integer(w, f"{at}.events[{k}]", 0, bound) for k, w in enumerate(weights)]
-            found[shift] = Events(shift, bound, _integer(data["start"], f"{at}.start"), read, left, right)
+            found[shift] = Events(shift, bound, _place(data["start"], f"{at}.start"), read, left, right)
         return tuple(found.values())
 
     def _chain(self, source: object, where: str) -> Chain | None:
@@ -804,7 +817,7 @@ class _MultiplierReader:
             _reject(where, "must name a pure-dp constraint on an infinite support")
         if constraint.epsilon == 0:
             _reject(where, "needs epsilon above 0: with ratio 1 its sums do not converge")
-        low, high = _integer(data["low"], f"{where}.low"), _integer(data["high"], f"{where}.high")
+        low, high = _place(data["low"], f"{where}.low"), _place(data["high"], f"{where}.high")
         if not constraint.shift <= high - low + 1 <= MAX_POINTS:
             points = brief(high - low + 1)
             _reject(where, f"must have a core of {constraint.shift} to {MAX_POINTS} points, not {points}")

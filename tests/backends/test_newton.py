@@ -154,6 +154,7 @@ def test_mass_and_its_coefficient_may_be_any_positive_numbers() -> None:
         ({"upper": np.full(7, 0.3)}, "upper bounds below the mass"),
         ({"integer": np.ones(7, dtype=bool)}, "integer"),
         ({"blocks": ()}, "exactly one mass row"),
+        ({"upper": np.full(7, -1.0)}, "lower bound 0"),
         ({"entropy": np.zeros(7)}, "entropy objectives"),
     ],
 )
@@ -202,7 +203,7 @@ def test_polish_refuses() -> None:
         polish(window_private(40, 10.0, 0.5), np.zeros(163))
 
 
-@pytest.mark.parametrize(("reach", "second_moment", "epsilon"), [(30, 10.0, 0.5), (60, 3.0, 1.0)])
+@pytest.mark.parametrize(("reach", "second_moment", "epsilon"), [(30, 10.0, 0.5), (60, 3.0, 1.0), (400, 3.0, 1.0)])
 def test_many_ratio_rows(reach: int, second_moment: float, epsilon: float) -> None:
     program = window_private(reach, second_moment, epsilon)
     status, x, y, message = solve(program)
@@ -213,6 +214,14 @@ def test_many_ratio_rows(reach: int, second_moment: float, epsilon: float) -> No
     assert np.all(y[2:] <= 0)
     assert stationarity(program, x, y) < 1e-9
     assert x == pytest.approx(x[::-1], rel=1e-6)
+
+
+def test_many_equalities_are_left_to_others() -> None:
+    program = window_private(60, 10.0, 0.5)
+    program.row_lower[3:60] = program.row_upper[3:60]
+    support = Newton().supports(program)
+    assert not support.supported
+    assert "at most 50 equalities, not 59" in support.reason
 
 
 def test_many_infeasible_rows_end_without_a_point() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import metadata
 from types import SimpleNamespace
 
@@ -123,11 +124,16 @@ def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_choice() -> None:
     program = linear([1, 1], [[1, 1]], [(1, 1)])
+    neighbours = window_private(40, 10.0, 0.5)
+    shuffled = neighbours.rows[:, np.r_[0:81:2, 1:81:2]]
+    further_apart = replace(neighbours, rows=shuffled)
     for given, name in [
         (program, "highs"),
         (linear([1, 1], [[1, 1]], [(1, 1)], integer=np.array([True, False])), "highs"),
         (max_entropy(3, -np.inf, 1.0), "newton"),
-        (window_private(40, 10.0, 0.5), "cvxpy"),
+        (window_private(40, 10.0, 0.5), "newton"),
+        (replace(window_private(40, 10.0, 0.5), blocks=max_entropy(3, -np.inf, 1.0).blocks), "cvxpy"),
+        (further_apart, "cvxpy"),
         (linear([1, 1], [[1, 1]], [(1, 1)], entropy=np.array([2.0, 1.0])), "cvxpy"),
     ]:
         backend, reason = choose_backend(given)

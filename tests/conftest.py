@@ -1,0 +1,45 @@
+"""Nothing is skipped in silence: a skipped test fails the session unless its reason is listed here."""
+
+from __future__ import annotations
+
+import pytest
+
+ALLOWED_REASONS: tuple[str, ...] = (
+    "root may write anywhere",  # permission tests mean nothing to the superuser
+)
+"""Beginnings of the reasons for which a test may be skipped. A backend that is not installed is none of them."""
+
+_skipped: list[tuple[str, str]] = []
+
+
+def _note(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if not report.skipped or hasattr(report, "wasxfail"):
+        return
+    words = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    reason = words.removeprefix("Skipped: ")
+    if not reason.startswith(ALLOWED_REASONS):
+        _skipped.append((report.nodeid, reason))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note a skipped test."""
+    _note(report)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Note a skipped module."""
+    _note(report)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a session that would have passed with tests left out."""
+    if _skipped and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name every test that was left out."""
+    if _skipped:
+        terminalreporter.section("skipped tests count as failures", red=True)
+        for name, reason in _skipped:
+            terminalreporter.line(f"{name}: {reason}")

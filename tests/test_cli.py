@@ -1,0 +1,380 @@
+"""The command line: exit statuses, one-line errors, strict JSON, and nothing on standard output beside the result."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import dpopt
+from dpopt.cli import main
+
+ROOT = Path(__file__).parent.parent
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+KEYS = [
+    "name", "backend", "claimed", "verified", "value", "bound", "gap", "low", "high", "step", "probabilities", "tail",
+    "mean", "variance", "checks", "design", "timings", "message",
+]  # fmt: skip
+
+SOLVABLE = """
+name = "small"
+[support]
+type = "integers"
+low = -2
+high = 2
+[objective]
+type = "max-entropy"
+[[constraints]]
+type = "mean"
+equals = 0
+[[constraints]]
+type = "variance"
+at_most = 1
+"""
+INFEASIBLE = SOLVABLE + '[[constraints]]\ntype = "second-moment"\nat_least = 3\n'
+TAILS = """
+[objective]
+type = "min-expected-cost"
+cost = "absolute"
+[[constraints]]
+type = "pure-dp"
+epsilon = 1
+sensitivity = 2
+"""
+TARGET = '[target]\nepsilon = 1\ndelta = "1e-5"\nfamily = "analytic"\n'
+
+CONSTRAINT = """
+from dataclasses import dataclass
+from typing import ClassVar
+import dpopt as dp
+print("hello from the plugin")
+
+@dp.register_constraint
+@dataclass(frozen=True)
+class NoZero(dp.Constraint):
+    type: ClassVar[str] = "no-zero"
+
+    def terms(self, setting):
+        return (dp.ZeroTerm((0,)),)
+"""
+
+
+class Run(NamedTuple):
+    """What a run left behind."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def dpopt_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Run the command line in this process, in a directory of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> Run:
+        status = main(list(words))
+        captured = capsys.readouterr()
+        return Run(status, captured.out, captured.err)
+
+    return run
+
+
+def in_process_of_its_own(folder: Path, *words: str) -> Run:
+    """Run `python -m dpopt`: for plugins, whose registrations would outlive the test."""
+    done = subprocess.run(
+        [sys.executable, "-m", "dpopt", *words],
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+def write(name: str, text: str) -> str:
+    """Write a file in the test's directory."""
+    Path(name).write_text(text, encoding="utf-8")
+    return name
+
+
+def strict(text: str) -> dict:
+    """Parse JSON that must not hold NaN or Infinity."""
+
+    def refuse(word: str) -> None:
+        raise AssertionError(f"not strict JSON: {word}")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def one_line(run: Run) -> str:
+    """The message of a refusal: exit status 2, one line on standard error, nothing on standard output."""
+    assert run.status == 2
+    assert run.out == ""
+    assert run.err.startswith("dpopt: error: ")
+    assert run.err.count("\n") == 1 and run.err.endswith("\n")
+    assert "Traceback" not in run.err
+    return run.err.removeprefix("dpopt: error: ").strip()
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+def test_solve_prints_a_summary_and_nothing_else(dpopt_run) -> None:
+    run = dpopt_run("solve", write("small.toml", SOLVABLE))
+    assert run.status == 0
+    assert run.err == ""
+    assert run.out.startswith("small\n  verified       optimal (claimed: optimal)\n")
+    assert "█" in run.out
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "verified"),
+    [(SOLVABLE, 0, "optimal"), (TAILS, 0, "optimal"), (TARGET, 0, "optimal"), (INFEASIBLE, 1, "infeasible")],
+    ids=["finite", "tails", "target", "infeasible"],
+)
+def test_json(dpopt_run, text: str, status: int, verified: str) -> None:
+    run = dpopt_run("solve", write("p.toml", text), "--json")
+    assert run.status == status
+    found = strict(run.out)
+    assert list(found) == KEYS
+    assert found["verified"] == verified
+    if verified == "infeasible":
+        assert found["value"] is None and found["probabilities"] is None and found["low"] is None
+        assert "'variance'" in found["message"] and "'second-moment'" in found["message"]
+    else:
+        assert len(found["probabilities"]) == (found["high"] - found["low"]) / found["step"] + 1
+        assert all(set(check) == {"constraint", "holds", "margin"} for check in found["checks"])
+    assert (found["design"] is not None) == (text == TARGET)
+    assert (found["tail"] is not None) == (text == TAILS)
+
+
+def test_json_of_a_target(dpopt_run) -> None:
+    design = strict(dpopt_run("solve", write("t.toml", TARGET), "--json").out)["design"]
+    assert list(design) == ["D", "V", "gamma", "delta"]
+    assert design["D"] == 18
+    assert design["V"] == pytest.approx(17.496636849498, abs=1e-11)
+    assert design["delta"] <= 1e-5
+
+
+def test_an_infeasible_problem_names_its_conflict(dpopt_run) -> None:
+    run = dpopt_run("solve", write("p.toml", INFEASIBLE))
+    assert run.status == 1
+    assert "conflict       variance, second-moment" in run.out
+    assert run.err == ""
+
+
+def test_a_backend_and_its_option(dpopt_run) -> None:
+    run = dpopt_run("solve", write("p.toml", TAILS), "--backend", "highs", "--option", "solver=ipm", "--json")
+    assert run.status == 0
+    assert strict(run.out)["backend"] == "highs"
+
+
+def test_certificate_and_verify(dpopt_run) -> None:
+    assert dpopt_run("solve", write("p.toml", TAILS), "--certificate", "c.json").status == 0
+    run = dpopt_run("verify", "c.json")
+    assert (run.status, run.err) == (0, "")
+    assert "holds" in run.out
+    found = strict(dpopt_run("verify", "c.json", "--json").out)
+    assert found["holds"] is True and found["verified"] == "optimal"
+
+
+def test_certificate_of_infeasibility(dpopt_run) -> None:
+    assert dpopt_run("solve", write("p.toml", INFEASIBLE), "--certificate", "c.json").status == 1
+    assert dpopt_run("verify", "c.json").status == 0
+
+
+def test_a_damaged_certificate_does_not_hold(dpopt_run) -> None:
+    dpopt_run("solve", write("p.toml", SOLVABLE), "--certificate", "c.json")
+    data = json.loads(Path("c.json").read_text())
+    data["derived"]["bound"] = "2"
+    write("c.json", json.dumps(data))
+    run = dpopt_run("verify", "c.json")
+    assert (run.status, run.err) == (1, "")
+    assert "derived.bound" in run.out
+    assert dpopt_run("verify", write("d.json", '{"derived": ')).status == 1
+    assert strict(dpopt_run("verify", "d.json", "--json").out)["holds"] is False
+
+
+def test_compare(dpopt_run) -> None:
+    write("a.toml", SOLVABLE)
+    write("b.toml", TAILS)
+    run = dpopt_run("compare", "a.toml", "b.toml", "--backends", "highs,newton")
+    assert (run.status, run.err) == (0, "")
+    assert run.out.count("raw value") == 2
+    assert "not supported: " in run.out
+    found = strict(dpopt_run("compare", "a.toml", "--backends", "newton", "--json").out)
+    (comparison,) = found["comparisons"]
+    assert comparison["rows"][0]["verified"] == "optimal"
+
+
+def test_compare_without_any_proof_is_status_1(dpopt_run) -> None:
+    assert dpopt_run("compare", write("p.toml", INFEASIBLE), "--backends", "newton").status == 1
+
+
+def test_backends(dpopt_run) -> None:
+    run = dpopt_run("backends")
+    assert (run.status, run.err) == (0, "")
+    found = strict(dpopt_run("backends", "--json").out)["backends"]
+    assert [entry["name"] for entry in found] == list(dpopt.backend_names())
+    for entry in found:
+        assert f"\n{entry['name']} " in run.out
+        assert isinstance(entry["available"], bool) and entry["reason"]
+
+
+def test_version_and_help(dpopt_run) -> None:
+    assert dpopt_run("--version") == Run(0, f"dpopt {dpopt.__version__}\n", "")
+    for words in (["--help"], ["solve", "--help"], ["verify", "--help"], ["compare", "--help"], ["backends", "--help"]):
+        run = dpopt_run(*words)
+        assert run.status == 0 and run.out.startswith("Usage: dpopt")
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('name = "small"', "name =", ["p.toml", "not TOML", "line 2"]),
+        ('name = "small"', "nmae = 'small'", ["p.toml", "nmae"]),
+        ("at_most = 1", "at_msot = 1", ["constraints[1].at_msot", "at_most"]),
+        ("at_most = 1", "at_most = true", ["constraints[1].at_most", "number"]),
+        ("at_most = 1", "at_most = nan", ["p.toml"]),
+        ('"max-entropy"', '"max-entrpy"', ["objective.type", "max-entropy"]),
+        ("low = -2", "low = 3", ["support.high", "at least"]),
+        ("low = -2", "", ["support.low", "missing"]),
+        ('[[constraints]]\ntype = "mean"\nequals = 0\n', "", ["variance", "mean"]),
+    ],
+)
+def test_a_bad_problem_is_one_line_with_its_place(dpopt_run, old: str, new: str, said: list[str]) -> None:
+    assert old in SOLVABLE
+    message = one_line(dpopt_run("solve", write("p.toml", SOLVABLE.replace(old, new))))
+    assert message.startswith("p.toml: ")
+    assert all(part in message for part in said), message
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "Missing command"),
+        (["solve"], "FILE"),
+        (["frobnicate"], "frobnicate"),
+        (["solve", "p.toml", "--colour"], "--colour"),
+        (["solve", "nowhere.toml"], "there is no such problem file"),
+        (["solve", "."], "cannot be read"),
+        (["solve", "p.toml", "--backend", "higs"], "did you mean 'highs'"),
+        (["solve", "p.toml", "--backend", "highs"], "entropy"),
+        (["solve", "p.toml", "--option", "speed=9"], "options.speed"),
+        (["solve", "p.toml", "--option", "iterations=many"], "options.iterations"),
+        (["solve", "p.toml", "--option", "iterations"], "NAME=VALUE"),
+        (["solve", "p.toml", "--option", "iterations=9", "--option", "iterations=8"], "twice"),
+        (["solve", "p.toml", "--certificate", "no/such/place.json"], "no directory"),
+        (["solve", "p.toml", "--certificate", "."], "is a directory"),
+        (["solve", "p.toml", "--certificate", "p.toml"], "problem file"),
+        (["solve", "p.toml", "--plugin", "nowhere.py"], "no such plugin"),
+        (["verify", "nowhere.json"], "nowhere.json: cannot be read"),
+        (["compare", "p.toml", "--backends", "newton,higs"], "did you mean 'highs'"),
+        (["compare", "p.toml", "nowhere.toml"], "nowhere.toml"),
+        (["compare", "t.toml"], "t.toml"),
+    ],
+    ids=" ".join,
+)
+def test_a_bad_command_is_one_line(dpopt_run, words: list[str], said: str) -> None:
+    write("p.toml", SOLVABLE)
+    write("t.toml", TARGET)
+    before = sorted(Path().iterdir())
+    assert said in one_line(dpopt_run(*words))
+    assert sorted(Path().iterdir()) == before
+    assert Path("p.toml").read_text() == SOLVABLE
+
+
+def test_an_unwritable_certificate_is_refused_before_the_solve(dpopt_run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dpopt, "solve", lambda *_, **__: pytest.fail("solved before looking"))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    message = one_line(dpopt_run("solve", write("p.toml", SOLVABLE), "--certificate", "c.json"))
+    assert "permission denied" in message
+
+
+def test_control_characters_do_not_reach_the_terminal(dpopt_run) -> None:
+    message = one_line(dpopt_run("solve", "a\nb\x1b[31m.toml"))
+    assert "\x1b" not in message
+
+
+# --- plugins ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_plugin_adds_a_constraint_and_prints_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(CONSTRAINT)
+    (tmp_path / "p.toml").write_text(SOLVABLE + '[[constraints]]\ntype = "no-zero"\n')
+    run = in_process_of_its_own(tmp_path, "solve", "p.toml", "--plugin", "mine.py", "--json")
+    assert run.status == 0, run.err
+    found = strict(run.out)
+    assert found["probabilities"][2] == 0
+    assert [check["constraint"] for check in found["checks"]] == ["mean", "variance", "no-zero"]
+    assert run.err == "hello from the plugin\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import dpopt\n1 / 0\n", "mine.py:2: the plugin cannot be loaded (ZeroDivisionError"),
+        ("x = (\n", "mine.py:1: the plugin cannot be loaded (SyntaxError"),
+        ("raise SystemExit(0)\n", "SystemExit"),
+        ("import dpopt\ndpopt.register_constraint(int)\n", "must be a frozen dataclass"),
+    ],
+)
+def test_a_broken_plugin_is_one_line(dpopt_run, text: str, said: str) -> None:
+    write("mine.py", text)
+    assert said in one_line(dpopt_run("solve", write("p.toml", SOLVABLE), "--plugin", "mine.py"))
+
+
+def test_a_plugin_that_fails_later_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(CONSTRAINT.replace("return (dp.ZeroTerm((0,)),)", "return setting.nonsense"))
+    (tmp_path / "p.toml").write_text(SOLVABLE + '[[constraints]]\ntype = "no-zero"\n')
+    run = in_process_of_its_own(tmp_path, "solve", "p.toml", "--plugin", "mine.py")
+    assert "mine.py:13: AttributeError" in one_line(run._replace(err=run.err.replace("hello from the plugin\n", "")))
+
+
+# --- the process -----------------------------------------------------------------------------------------------------
+
+
+def test_a_reader_that_goes_away(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text(SOLVABLE)
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "dpopt", "solve", "p.toml"],
+        cwd=tmp_path, env=ENVIRONMENT, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120,
+    )  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_interrupt(dpopt_run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dpopt, "solve", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    assert dpopt_run("solve", write("p.toml", SOLVABLE)) == Run(130, "", "")
+
+
+def test_our_own_mistake_is_one_line_and_no_proof(dpopt_run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dpopt, "solve", lambda *_, **__: {}["missing"])
+    run = dpopt_run("solve", write("p.toml", SOLVABLE))
+    assert run.status == 1 and run.out == ""
+    assert run.err.startswith("dpopt: error: internal error") and run.err.count("\n") == 1
+
+
+def test_verifying_loads_no_solver(tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text("{}")
+    code = (
+        "import sys; from dpopt.cli import main; main(['verify', 'c.json']);"
+        "print([m for m in ('numpy', 'scipy', 'cvxpy', 'pulp', 'highspy', 'dpopt.solving') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
