@@ -6,6 +6,7 @@ every constraint proved in exact arithmetic, and a certificate that anyone can r
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import Any
 
@@ -37,10 +38,12 @@ _PUBLIC = {
     "dpopt.problem.terms": ("CostTerm", "ExpectationTerm", "TermCheck", "ZeroTerm"),
     "dpopt.proof.checker": ("Verdict", "verify"),
     "dpopt.proof.prove": ("Verified",),
-    "dpopt.study.compare": ("compare",),
+    "dpopt.study.compare": ("Comparison", "Row", "compare"),
     "dpopt.solution": ("Certificate", "Design", "Solution"),
     "dpopt.targeting": ("solve",),  # dispatches on problems and targets
 }  # fmt: skip
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # a library's log goes where its user sends it
+
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 
 __all__ = sorted(_HOME)  # noqa: PLE0605  # a list of names, computed once from the table above

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from dpopt.arithmetic import Enclosure
@@ -31,15 +33,27 @@ class Certificate:
         """Write the certificate as JSON (in one step: a failure leaves no half-written file)."""
         path = Path(path)
         text = json.dumps(self.data, indent=1) + "\n"
-        partial = path.with_name(path.name + ".partial")
+        partial = None
         try:
-            partial.write_text(text, encoding="utf-8")
+            with NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8") as file:
+                partial = Path(file.name)
+                file.write(text)
+            partial.chmod(0o666 & ~_umask())
             partial.replace(path)
         except OSError as error:
+            if partial is not None:
+                partial.unlink(missing_ok=True)
             raise InputError(str(path), f"cannot be written: {error.strerror}") from None
 
     def __bool__(self) -> bool:
         return bool(self.data)
+
+
+def _umask() -> int:
+    """The process's umask (reading it means setting it): temporary files are private, a certificate need not be."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 @dataclass(frozen=True)

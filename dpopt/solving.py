@@ -139,7 +139,7 @@ class _Run:
             if self.wanted == "auto":
                 self.backend, self.backend_reason = choose_backend(program)
             else:
-                self.backend = get_backend(self.wanted) if isinstance(self.wanted, str) else self.wanted
+                self.backend = _backend(self.wanted)
                 self.backend_reason = "asked for"
             available = self.backend.availability()
             if not available.available:
@@ -202,6 +202,15 @@ class _Lazy:
         if not self.done:
             self.value, self.done = self.work(), True
         return self.value
+
+
+def _backend(wanted: object) -> Backend:
+    """The backend of a name, or an object that is one."""
+    if isinstance(wanted, str):
+        return get_backend(wanted)
+    if isinstance(wanted, type) or not isinstance(wanted, Backend):
+        raise InputError("backend", f"must be a registered name, 'auto' or a backend object, not {wanted!r}")
+    return wanted
 
 
 def _is_better(outcome: Outcome, best: Outcome) -> bool:

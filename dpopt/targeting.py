@@ -44,7 +44,8 @@ def solve_target(target: Target, backend: Any = "auto", *, options: Mapping[str,
             statement, verified_by = search.member(), _CLOSED_FORM
         certificate = checker.certify(statement)
     except (_NoDesign, CertificateError) as error:
-        return _failed(target, str(error), perf_counter() - started)
+        name = backend if isinstance(backend, str) else backend.name
+        return _failed(target, name, str(error), perf_counter() - started)
     return _solution(target, certificate, verified_by, perf_counter() - started)
 
 
@@ -222,7 +223,7 @@ def _solution(target: Target, certificate: dict[str, Any], backend: str, seconds
     return Solution(
         problem=target,
         backend=backend,
-        backend_reason="the family has one" if backend == _CLOSED_FORM else "asked for, or chosen for the design problem",
+        backend_reason="no solver is needed" if backend == _CLOSED_FORM else "for the design problem at the smallest D",
         claimed=Claimed.OPTIMAL,
         verified=Verified(derived["verified"]),
         message="",
@@ -234,10 +235,10 @@ def _solution(target: Target, certificate: dict[str, Any], backend: str, seconds
     )
 
 
-def _failed(target: Target, reason: str, seconds: float) -> Solution:
+def _failed(target: Target, backend: str, reason: str, seconds: float) -> Solution:
     return Solution(
         problem=target,
-        backend="auto",
+        backend=backend,
         backend_reason="",
         claimed=Claimed.ERROR,
         verified=Verified.FAILED,

@@ -115,4 +115,6 @@ def _middle(values: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
     least, greatest = np.full(groups, np.inf), np.full(groups, -np.inf)
     np.minimum.at(least, group, values)
     np.maximum.at(greatest, group, values)
-    return np.where(np.isfinite(least), (least + greatest) / 2, 0.0)
+    middle, used = np.zeros(groups), np.isfinite(least)
+    middle[used] = (least[used] + greatest[used]) / 2
+    return middle

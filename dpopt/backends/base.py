@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from importlib import import_module, metadata
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -165,16 +165,20 @@ def ask(backend: Backend, program: Program, options: Mapping[str, Any]) -> Claim
         return Claim(Claimed.ERROR, backend.name, "", f"the backend returned {type(answer).__name__}, not a Claim with a status")
     try:
         x, y = _vector(answer.x, program.cost.size), _vector(answer.y, program.row_lower.size)
-        objective = float(answer.objective)
+        objective, tolerances = float(answer.objective), dict(answer.tolerances)
+        seconds, words = float(answer.seconds), (str(answer.backend), str(answer.version), str(answer.message))
     except (TypeError, ValueError) as error:
         return Claim(Claimed.ERROR, backend.name, str(answer.version), f"the backend's numbers cannot be read: {error}")
     if x is None:
         words = f"the backend returned {np.size(answer.x)} values for {program.cost.size} columns"
         return Claim(Claimed.ERROR, backend.name, str(answer.version), words)
-    return replace(answer, x=x, y=np.zeros(0) if y is None else y, objective=objective)
+    y = np.zeros(0) if y is None else y
+    return Claim(answer.status, *words, x, y, objective, tolerances, seconds)
 
 
 def _vector(values: object, size: int) -> np.ndarray | None:
     """A float vector of the given size or empty; None for any other shape."""
+    if np.iscomplexobj(values):
+        raise TypeError("they are complex")
     vector = np.asarray(values, dtype=float)
     return vector if vector.shape in ((size,), (0,)) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import tomllib
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ def read_table(path: str | Path) -> dict[str, Any]:
     path = Path(path)
     text = _read_text(path, "problem file")
     try:
-        table = tomllib.loads(text, parse_float=_exact_float)
+        table = tomllib.loads(text, parse_float=Decimal)  # floats keep their digits: 0.1 is one tenth
     except tomllib.TOMLDecodeError as error:
         raise InputError(str(path), f"is not TOML: {error}") from None
     except (RecursionError, ValueError) as error:
@@ -51,11 +52,6 @@ def read_table(path: str | Path) -> dict[str, Any]:
     if isinstance(objective, dict) and isinstance(objective.get("input"), dict) and objective["input"].get("type") == "csv":
         objective["input"] = _embed_csv(objective["input"], path.parent)
     return table
-
-
-def _exact_float(text: str) -> Any:
-    """TOML floats keep their digits: 0.1 is one tenth."""
-    return exact(text.replace("_", ""), "number")
 
 
 def _read_text(path: Path, what: str) -> str:

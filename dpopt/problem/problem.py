@@ -46,8 +46,7 @@ class Problem:
     Examples
     --------
     >>> from dpopt.problem.constraints import Mean, Variance
-    >>> from dpopt.problem.costs import plain_number
-from dpopt.problem.objectives import MaxEntropy
+    >>> from dpopt.problem.objectives import MaxEntropy
     >>> question = Problem(support=Integers(-11, 11), objective=MaxEntropy(),
     ...                    constraints=[Mean(0), Variance(at_most=4)])
     >>> question == Problem.from_dict(question.to_dict())
@@ -129,8 +128,7 @@ from dpopt.problem.objectives import MaxEntropy
         Examples
         --------
         >>> from dpopt.problem.constraints import Mean
-        >>> from dpopt.problem.costs import plain_number
-from dpopt.problem.objectives import MaxEntropy
+        >>> from dpopt.problem.objectives import MaxEntropy
         >>> question = Problem(support=Integers(-1, 1), objective=MaxEntropy(), constraints=[Mean(0)])
         >>> question.check(Pmf(-1, (1, 2, 1)))[0].holds
         True

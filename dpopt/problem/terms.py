@@ -115,9 +115,13 @@ class HockeyStickTerm(Term):
 
 @dataclass(frozen=True)
 class OrderTerm(Term):
-    """Non-decreasing up to the mode, non-increasing after it (finite windows)."""
+    """Non-decreasing up to the mode, non-increasing after it (finite windows).
+
+    A `share` below 1 asks for more: each step away from the mode falls at least to that share.
+    """
 
     mode: int
+    share: Fraction = Fraction(1)
 
     def check(self, pmf: Pmf, window: tuple[int, int] | None) -> TermCheck:
         first, last = window or (pmf.start, pmf.end)

@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 INF = float("inf")
+_UNTOUCHED = 1e-9  # largest coefficient on the core below which a cut's slope is chosen by its side
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,7 @@ class RatioBlock(_PairBlock):
 
 @dataclass(frozen=True, eq=False)
 class OrderBlock(_PairBlock):
-    """``p(i) <= p(j)`` with j the neighbour of i one step towards the mode."""
+    """``p(i) <= share * p(j)`` with j the neighbour of i one step towards the mode."""
 
     @classmethod
     def write(cls, assembly: Assembly, owner: int, name: str, term: OrderTerm) -> OrderBlock:
@@ -230,7 +231,7 @@ class OrderBlock(_PairBlock):
         left = np.arange(term.mode - 1, core.first - 1, -1)
         i, j = np.concatenate([right, left]), np.concatenate([right - 1, left + 1])
         paired = core.is_symmetric and term.mode == 0
-        return cls._write(assembly, owner, name, BlockKind.ORDER, i, j, 1.0, paired)
+        return cls._write(assembly, owner, name, BlockKind.ORDER, i, j, float(term.share), paired)
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,9 +339,14 @@ class HockeyStickBlock(Block):
 
 @dataclass(frozen=True, eq=False)
 class WassersteinBlock(Block):
-    """``g_k(p) - u_k + v_k = 0`` with cost 1 on u and v: the absolute value of each open cut."""
+    """``g_k(p) - u_k + v_k = 0`` with cost 1 on u and v: the absolute value of each open cut.
+
+    A cut far in the input's tail hardly touches the core, so the solver's slope for it is noise; yet far out, where g_k
+    is near 1, the slope decides whether the cost keeps growing. There `outer` has the slope that makes it grow.
+    """
 
     start: int = 0
+    outer: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def write(cls, assembly: Assembly, term: WassersteinTerm) -> WassersteinBlock:
@@ -351,14 +357,18 @@ class WassersteinBlock(Block):
         rows = np.arange(first, first + size)
         assembly.add_entries(rows, column + np.arange(size), -1.0)
         assembly.add_entries(rows, column + size + np.arange(size), 1.0)
+        outer = np.zeros(size)
         if size:
-            values = np.concatenate([core.coefficients(term.cut(k)) for k in cuts])
-            assembly.add_entries(np.repeat(rows, core.size), np.tile(np.arange(core.size), size), values)
-        return cls(-1, first, size, column, 2 * size, start=cuts.start)
+            values = np.stack([core.coefficients(term.cut(k)) for k in cuts])
+            assembly.add_entries(np.repeat(rows, core.size), np.tile(np.arange(core.size), size), values.ravel())
+            sides = np.where(np.array([float(f) for f in term.distribution[:-1]]) > 0.5, 1.0, -1.0)
+            outer = np.where(np.abs(values).max(axis=1) < _UNTOUCHED, sides, 0.0)
+        return cls(-1, first, size, column, 2 * size, start=cuts.start, outer=outer)
 
     def entry(self, y: np.ndarray, scale: int) -> dict[str, Any]:
         one = 1 << scale
-        values = [min(max(v, -one), one) for v in integers(-self.own(y), scale)]
+        slopes = np.where(self.outer != 0, self.outer, -self.own(y))
+        values = [min(max(v, -one), one) for v in integers(slopes, scale)]
         return {"slopes": {"start": self.start, "values": values}}
 
 

@@ -122,6 +122,8 @@ def tightened(term: Term, by: Fraction) -> Term:
         return replace(term, epsilon=term.epsilon * (1 - by))
     if isinstance(term, HockeyStickTerm):
         return replace(term, epsilon=term.epsilon * (1 - by), delta=term.delta * (1 - by))
+    if isinstance(term, OrderTerm):
+        return replace(term, share=term.share * (1 - by))
     if isinstance(term, ExpectationTerm) and term.at_least != term.at_most:
         low, high = term.at_least, term.at_most
         room = by * (high - low if low is not None and high is not None else max(abs(low or high or 0), Fraction(1)))

@@ -30,6 +30,7 @@ from dpopt.program.program import BlockKind, Program, RowBlock
 __all__ = ["Reduction", "elastic", "fold", "identity", "is_foldable", "reduce", "scale_by_envelope"]
 
 _NEGLIGIBLE = 2e-12  # beside coefficients of 1 and masses of 1: below every solver's resolution, and upsetting to some
+_LARGE = 1e3  # for columns so far out that neither cost nor mass holds them: a multiple of what they are expected to be
 _FLOOR = 1e-280  # the envelope stays a normal float times anything a program multiplies it with
 
 
@@ -220,6 +221,10 @@ def scale_by_envelope(formulation: Formulation, folded: Reduction) -> Reduction:
     matrix.eliminate_zeros()
     cost = program.cost * column
     scale = float(np.max(np.abs(cost), initial=0.0)) or 1.0
+    cost = np.where(np.abs(cost) < _NEGLIGIBLE * scale, 0.0, cost)
+    upper = program.upper / column
+    weightless = (cost == 0) & (abs(matrix[[0]]).toarray().ravel() == 0)  # the first row is the mass
+    upper[weightless] = np.minimum(upper[weightless], _LARGE)
     scaled = replace(
         program,
         cost=cost / scale,
@@ -227,7 +232,7 @@ def scale_by_envelope(formulation: Formulation, folded: Reduction) -> Reduction:
         row_lower=program.row_lower * row,
         row_upper=program.row_upper * row,
         lower=program.lower / column,
-        upper=program.upper / column,
+        upper=upper,
     )
     return Reduction(scaled, sp.diags_array(column).tocsr(), sp.diags_array(row).tocsr(), scale)
 

@@ -54,6 +54,8 @@ def _proof(formulation: Formulation, keep: Collection[int], backend: Backend) ->
     if core.closure is not None and chain_owner(formulation.problem) not in keep:
         core = replace(core, closure=None)
     phase = formulate(formulation.problem, core, keep=keep, with_objective=False)
+    if not np.any(phase.program.upper[: core.size] > 0):
+        return farkas(phase, np.zeros(phase.program.row_lower.size))  # no point may have mass: nothing to combine
     for scaled in (True, False):  # multipliers from a steep envelope lose small digits; plain rows lose small masses
         reduction = reduce(phase, scaled=scaled)
         program = elastic(reduction.program)

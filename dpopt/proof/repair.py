@@ -19,7 +19,7 @@ from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf, Tails
 from dpopt.problem.parts import Check
-from dpopt.problem.terms import ExpectationTerm, HockeyStickTerm, MirrorTerm, RatioTerm, Term, ZeroTerm
+from dpopt.problem.terms import ExpectationTerm, HockeyStickTerm, MirrorTerm, OrderTerm, RatioTerm, Term, ZeroTerm
 from dpopt.program.formulate import Formulation, chain_owner
 from dpopt.proof.weights import least_majorant, to_weights
 
@@ -27,6 +27,9 @@ __all__ = ["Repaired", "RepairFailed", "repair"]
 
 _MASS_TOLERANCE = 1e-2  # a claim farther than this from a pmf is not one
 _NEGATIVE_TOLERANCE = 1e-4
+_MAX_ACTIVE = 60  # rows of an exact rational elimination in Python
+_UNSEEN = 1e-200
+_INTERIOR_EXPONENT = -11  # the rung from which a tiny delta may be left to the edges alone
 _TINY_DELTA = Fraction(1, 10**7)
 _SWEEP_EXPONENT = -8  # the rung at which masses below 1e-9 may be dropped: real tails are kept while less change will do
 
@@ -85,7 +88,7 @@ def repair(formulation: Formulation, x: np.ndarray, centre: Callable[[], np.ndar
     p = sanitised(formulation, x)
     reason, needed = "nothing was tried", 0.0
     for rung in _rungs(formulation, p, centre):
-        if 0 < rung.mixed < needed and not rung.interior:
+        if 0 < rung.mixed < needed:
             continue
         try:
             pmf = _exact_pmf(formulation, rung)
@@ -103,7 +106,10 @@ def repair(formulation: Formulation, x: np.ndarray, centre: Callable[[], np.ndar
 
 
 def _mixture_needed(formulation: Formulation, checks: tuple[Check, ...], inner: np.ndarray | None) -> float:
-    """About how much of the strictly feasible pmf makes up for what is missed: margins are concave in the mixture."""
+    """How much of the strictly feasible pmf makes up for the expectations that are missed (their margins are linear).
+
+    Privacy is made up for much sooner than a straight line says: the mixture's ratios gain room at once.
+    """
     if inner is None:
         return 0.0
     try:
@@ -112,7 +118,8 @@ def _mixture_needed(formulation: Formulation, checks: tuple[Check, ...], inner: 
         return 0.0
     needed = 0.0
     for here, there in zip(checks, room, strict=True):
-        if not here.holds and there.margin > 0 and not here.constraint.startswith("pure-dp"):
+        linear = not here.constraint.startswith(("pure-dp", "approx-dp"))
+        if linear and not here.holds and there.margin > 0:
             needed = max(needed, float(-here.margin / (there.margin - here.margin)))
     return needed
 
@@ -121,7 +128,8 @@ def _mixture_needed(formulation: Formulation, checks: tuple[Check, ...], inner: 
 class _Rung:
     """One attempt: masses over the core, how much stricter pure DP is read, and what was mixed in.
 
-    `interior` reads an (epsilon, delta) constraint as pure DP inside the core, which leaves delta to the edges alone: for
+    `tight` treats inequalities that the claim meets with equality as equalities: where nothing is strictly feasible, the
+    exact solution of the active rows is all there is. `interior` reads an (epsilon, delta) constraint as pure DP inside the core, which leaves delta to the edges alone: for
     a delta below a solver's resolution nothing else can be exact.
     """
 
@@ -129,6 +137,7 @@ class _Rung:
     strictness: Fraction = Fraction(0)
     mixed: float = 0.0
     interior: bool = False
+    tight: bool = False
 
 
 def _rungs(formulation: Formulation, p: np.ndarray, centre: Callable[[], np.ndarray | None]) -> Iterator[_Rung]:
@@ -136,12 +145,16 @@ def _rungs(formulation: Formulation, p: np.ndarray, centre: Callable[[], np.ndar
     terms = _terms(formulation)
     private = any(isinstance(t, RatioTerm) for t in terms)
     tiny = any(isinstance(t, HockeyStickTerm) and t.delta <= _TINY_DELTA for t in terms)
-    variants = (False, True) if tiny else (False,)
-    for interior in variants:
-        yield _Rung(p, interior=interior)
+    if private:
+        p = np.where(p < _UNSEEN, 0.0, p)  # no solver can have meant these; the majorant puts the least there that is private
+    yield _Rung(p)
     inner = centre()
+    variants: tuple[bool, ...] = (False,)
     for exponent in range(-15, -1):
         step = Fraction(10) ** exponent
+        if exponent == _INTERIOR_EXPONENT and tiny:
+            variants = (False, True)
+            yield _Rung(p, interior=True)
         if exponent == _SWEEP_EXPONENT and not private:
             yield _Rung(np.where(p < 1e-9 * p.max(), 0.0, p))
         if inner is not None:
@@ -151,6 +164,7 @@ def _rungs(formulation: Formulation, p: np.ndarray, centre: Callable[[], np.ndar
                     yield _Rung((1 - weight) * p + weight * inner, step, weight, interior)
         elif private:
             yield _Rung(p, step)
+    yield _Rung(np.where(p < 1e-9 * p.max(), 0.0, p), tight=True)
 
 
 def _ratio_terms(formulation: Formulation) -> list[RatioTerm]:
@@ -164,7 +178,8 @@ def _terms(formulation: Formulation) -> list[Term]:
 def _exact_pmf(formulation: Formulation, rung: _Rung) -> Pmf:
     """Weights made private, symmetric and exactly balanced."""
     problem, core = formulation.problem, formulation.core
-    weights = to_weights(rung.masses)
+    depths = [float(t.epsilon) * (core.size // (2 * t.shift) + 1) for t in _ratio_terms(formulation)]
+    weights = to_weights(rung.masses, depth=max(depths, default=0.0))
     mirror = any(isinstance(t, MirrorTerm) for t in _terms(formulation))
     if mirror:
         weights = _mirrored(formulation, weights)
@@ -180,16 +195,18 @@ def _exact_pmf(formulation: Formulation, rung: _Rung) -> Pmf:
             tails = Tails(term.shift, 1 / low, 1 / low)
     if rung.interior:
         for hockey in (t for t in _terms(formulation) if isinstance(t, HockeyStickTerm)):
-            weights = _private_inside(weights, exp_enclosure(hockey.epsilon).lower, hockey.shift)
+            dust = sum(weights) * hockey.delta / 10**6  # less than this beyond the edge is a solver's rounding
+            weights = _private_inside([w if w > dust else 0 for w in weights], hockey)
     weights = _without_forbidden(formulation, weights, start)
     if not any(weights):
         raise RepairFailed("the backend's pmf has no mass")
     pmf = Pmf(start, weights, problem.support.step, tails)
-    return _balanced(pmf, _equalities(formulation), mirror)
+    return _balanced(pmf, _equalities(formulation, pmf if rung.tight else None), mirror)
 
 
-def _private_inside(weights: list[int], factor: Fraction, shift: int) -> list[int]:
+def _private_inside(weights: list[int], term: HockeyStickTerm) -> list[int]:
     """The least majorant between the first and the last point that has mass."""
+    factor, shift = exp_enclosure(term.epsilon).lower, term.shift
     used = [k for k, w in enumerate(weights) if w]
     first, last = used[0], used[-1] + 1
     return [*weights[:first], *least_majorant(weights[first:last], factor, shift), *weights[last:]]
@@ -212,12 +229,34 @@ def _without_forbidden(formulation: Formulation, weights: list[int], start: int)
 # --- equalities ------------------------------------------------------------------------------------------------------
 
 
-def _equalities(formulation: Formulation) -> list[LatticeFunction]:
-    """The functions whose weighted sums must vanish: f - b for each ``E f = b``."""
+def _equalities(formulation: Formulation, active_at: Pmf | None) -> list[LatticeFunction]:
+    """The functions whose weighted sums must vanish: f - b for each ``E f = b``, and for the active inequalities."""
     found = []
     for term in _terms(formulation):
-        if isinstance(term, ExpectationTerm) and term.at_least is not None and term.at_least == term.at_most:
-            found.append(term.function - LatticeFunction.constant(term.at_least))
+        if isinstance(term, ExpectationTerm):
+            sides = {s for s in (term.at_least, term.at_most) if s is not None}
+            is_equality = term.at_least == term.at_most
+            for side in sides:
+                if is_equality or (active_at is not None and _is_near(active_at.expectation(term.function), side)):
+                    found.append(term.function - LatticeFunction.constant(side))
+        if isinstance(term, OrderTerm) and active_at is not None:
+            found += _ties(term, active_at, formulation.core.first, formulation.core.last)
+    if len(found) > _MAX_ACTIVE:
+        raise RepairFailed(f"nothing is strictly feasible, and {len(found)} active rows are too many to solve exactly")
+    return found
+
+
+def _is_near(value: Fraction, side: Fraction) -> bool:
+    return abs(value - side) <= (1 + abs(side)) / 10**9
+
+
+def _ties(term: OrderTerm, pmf: Pmf, first: int, last: int) -> list[LatticeFunction]:
+    """p(i) - p(j) for neighbours of nearly equal mass (two zeros need no row)."""
+    near, found = max(pmf.weights) // 10**9, []
+    for k in range(first, last):
+        left, right = pmf.weight(k), pmf.weight(k + 1)
+        if (left or right) and abs(left - right) <= near:
+            found.append(LatticeFunction(k, (Fraction(1), Fraction(-1))))
     return found
 
 

@@ -39,7 +39,7 @@ def certificates() -> dict[str, dict[str, Any]]:
         support = others.pop("support", None)
         multipliers = {"objective": others.pop("own", None), "constraints": entries, "chain": others.pop("chain", None)}
         problem = {"name": "test", "support": support, "objective": objective, "constraints": constraints}
-        whole = {"format": "dpopt-certificate/1", "kind": "infeasible" if pmf is None else "solution"}
+        whole: dict[str, Any] = {"format": "dpopt-certificate/1", "kind": "infeasible" if pmf is None else "solution"}
         whole |= {"problem": problem, "pmf": pmf, "precision": "128", "scale": "96", "multipliers": multipliers}
         return certify(whole | others)
 
