@@ -2,7 +2,8 @@
 
 The verbs are the steps of `dpopt.solve` over the core at which it ends. `check` stands alone here; within `dpopt.solve`
 it is part of repair and is done once more, independently, within bound: the sum repair + check + bound is therefore
-more than the proof that a user waits for.
+more than the proof that a user waits for. Where the first multipliers leave a gap, `dpopt.solve` asks a second time,
+in unscaled rows; the phases "... again" are that.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from fractions import Fraction
 from functools import cache
 from math import log10
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -28,11 +28,10 @@ from dpopt.program.reductions import reduce
 from dpopt.proof import checker
 from dpopt.proof.infeasible import strictly_feasible
 from dpopt.proof.multipliers import multipliers, statement
-from dpopt.proof.prove import Outcome, Verified, _polished, prove_point
+from dpopt.proof.prove import Outcome, Verified, _polished, better_bound, prove_point
 from dpopt.proof.repair import repair
-from dpopt.solution import Certificate
 
-__all__ = ["PHASES", "TOLERANCE", "Subject", "decades_below_tolerance"]
+__all__ = ["AGAIN", "PHASES", "TOLERANCE", "Subject", "decades_below_tolerance"]
 
 TOLERANCE = 1e-7  # what HiGHS, CBC and SciPy call feasible by default
 _CORES = 6  # as many as `dpopt.solve` tries
@@ -41,7 +40,7 @@ _CORES = 6  # as many as `dpopt.solve` tries
 class Subject:
     """A case at one size, brought to the end once, so that every phase finds its input ready."""
 
-    def __init__(self, case: Case, size: Size) -> None:
+    def __init__(self, case: Case, size: Size, folder: Path) -> None:
         self.case, self.size = case, size
         problem = case.make(size)
         self.solution = dp.solve(problem, backend=case.backend)
@@ -56,10 +55,9 @@ class Subject:
                 break
             self.core, best = core, other
         self.attempt = best
-        self.folder = TemporaryDirectory(prefix="dpopt-benchmark-")
-        self.certificate_file = Path(self.folder.name) / "certificate.json"
+        self.certificate_file = folder / "certificate.json"
         if self.proves:
-            Certificate(best.outcome.certificate).save(self.certificate_file)
+            self.solution.certificate.save(self.certificate_file)
 
     @property
     def proves(self) -> bool:
@@ -69,7 +67,15 @@ class Subject:
     @property
     def phases(self) -> tuple[str, ...]:
         """The phases that this subject reaches."""
-        return tuple(PHASES) if self.proves else ("formulate", "reduce", "solve", "whole")
+        if not self.proves:
+            return ("formulate", "reduce", "solve", "whole")
+        return tuple(name for name in PHASES if self.asks_again or name not in AGAIN)
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether `dpopt.solve` asks once more, in unscaled rows, for the multipliers of a tighter bound."""
+        entropy = self.attempt.formulation.program.has_entropy
+        return self.attempt.outcome.verified is Verified.FEASIBLE and not entropy
 
     def fresh(self) -> Formulation:
         """A formulation of a problem that remembers nothing of earlier repetitions."""
@@ -153,6 +159,23 @@ def _bound(subject: Subject) -> Verb:
     return lambda: checker.certify(statement(formulation.problem, pmf, multipliers(formulation, y)))
 
 
+def _reduce_again(subject: Subject) -> Verb:
+    formulation = subject.fresh()
+    return lambda: reduce(formulation, scaled=False)
+
+
+def _solve_again(subject: Subject) -> Verb:
+    program = reduce(subject.fresh(), scaled=False).program
+    return lambda: subject.backend.solve(program, {})
+
+
+def _bound_again(subject: Subject) -> Verb:
+    formulation, outcome = subject.fresh(), subject.attempt.outcome
+    plain = reduce(formulation, scaled=False)
+    claim = subject.backend.solve(plain.program, {})
+    return lambda: better_bound(formulation, outcome, plain.multipliers(claim.y))
+
+
 def _verify(subject: Subject) -> Verb:
     return lambda: dp.verify(subject.certificate_file)
 
@@ -169,10 +192,16 @@ PHASES: dict[str, Callable[[Subject], Verb]] = {
     "repair": _repair,
     "check": _check,
     "bound": _bound,
+    "reduce again": _reduce_again,
+    "solve again": _solve_again,
+    "bound again": _bound_again,
     "verify": _verify,
     "whole": _whole,
 }
 """The phases in their order; `verify` re-checks the saved certificate, `whole` is `dpopt.solve` from end to end."""
+
+AGAIN = ("reduce again", "solve again", "bound again")
+"""Only where the first proof leaves a gap."""
 
 
 def decades_below_tolerance(pmf: dp.Pmf) -> float:

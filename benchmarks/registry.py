@@ -32,10 +32,10 @@ class Peer(StrEnum):
 
 @dataclass(frozen=True)
 class Demand:
-    """What was asked of a case: these phases together take at most `at_most` times the peer, at one size."""
+    """What was asked of a case: a group of phases takes less than `at_most` times the peer, at one size."""
 
     name: str
-    phases: tuple[str, ...]
+    group: str
     at_most: float
     size: Size
 

@@ -43,7 +43,7 @@ def _ratio(ratio: Ratio) -> str:
 def _facts(facts: Mapping[str, Any]) -> list[str]:
     if "loaded" in facts:
         loaded = facts["loaded"].items()
-        return [f"  {statement}: loads {', '.join(names) or 'neither numpy nor a solver'}" for statement, names in loaded]
+        return [f"  {statement}: loads {', '.join(names) or 'no numpy, no solver'}" for statement, names in loaded]
     said = f"  claimed {facts['claimed']} ({facts['backend']}), verified {facts['verified']}"
     if "value" in facts:
         bound = "none" if facts["bound"] is None else f"{facts['bound']:.12g}"
@@ -53,8 +53,8 @@ def _facts(facts: Mapping[str, Any]) -> list[str]:
         said += f": {facts['message']}"
     lines = [said]
     if "peer_claimed" in facts:
-        answer = f"{facts['peer_claimed']}, {facts['peer_objective']:.12g}, with {facts['peer_zero_masses']} masses at zero"
-        lines.append(f"  the peer claims {answer}")
+        zeros = f"{facts['peer_zero_masses']} masses at zero"
+        lines.append(f"  the peer claims {facts['peer_claimed']}, {facts['peer_objective']:.12g}, with {zeros}")
     reduced = f"reduced {facts['reduced_rows']}, {facts['reduced_columns']}"
     size = f"  {facts['rows']} rows, {facts['columns']} columns; {reduced}"
     if "value" in facts:

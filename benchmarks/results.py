@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.measure import Times, fresh_interpreter, measure
@@ -15,13 +17,15 @@ from benchmarks.registry import Case, Demand, ImportCase, Peer, Size
 __all__ = ["GROUPS", "Ratio", "Result", "run"]
 
 GROUPS = {
-    "formulate+reduce": ("formulate", "reduce"),
-    "solve": ("solve",),
-    "repair+check+bound": ("repair", "check", "bound"),
+    "formulate+reduce": ("formulate", "reduce", "reduce again"),
+    "solve": ("solve", "solve again"),
+    "repair+check+bound": ("repair", "check", "bound", "bound again"),
+    "all proof": ("repair", "check", "bound", "solve again", "bound again"),
     "verify": ("verify",),
     "whole": ("whole",),
 }
-"""What is divided by the peer's time."""
+"""What is divided by the peer's time; a phase that did not happen counts nothing. A second solve, where there is one, is
+asked for by the proof alone: "all proof" has it."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,12 @@ def run(case: Case | ImportCase, repeat: int, sizes: tuple[Size, ...] | None = N
 
 
 def _problem(case: Case, size: Size, repeat: int) -> Result:
-    subject = Subject(case, size)
+    with TemporaryDirectory(prefix="dpopt-benchmark-") as folder:
+        return _measured(Subject(case, size, Path(folder)), repeat)
+
+
+def _measured(subject: Subject, repeat: int) -> Result:
+    case, size = subject.case, subject.size
     formulation = subject.attempt.formulation
     if case.peer is Peer.HIGHS:
         peer_set_up = plain_highs(formulation.program, formulation.core.size)
@@ -81,13 +90,14 @@ def _problem(case: Case, size: Size, repeat: int) -> Result:
 
 def _ratios(phases: Mapping[str, Times], peer: Times, demands: list[Demand]) -> tuple[Ratio, ...]:
     ratios = []
-    for name, parts in GROUPS.items():
-        if not all(part in phases for part in parts):
+    for name, group in GROUPS.items():
+        parts = [part for part in group if part in phases]
+        if not parts:
             continue
         by_median = sum(phases[part].median for part in parts) / peer.median
         by_least = sum(phases[part].least for part in parts) / peer.least
         by_cpu = sum(phases[part].cpu_least for part in parts) / peer.cpu_least
-        asked = next((demand for demand in demands if demand.phases == parts), None)
+        asked = next((demand for demand in demands if demand.group == name), None)
         text = "" if asked is None else f"{asked.name} under {asked.at_most:g}"
         met = None if asked is None else by_median < asked.at_most
         ratios.append(Ratio(name, by_median, by_least, by_cpu, text, met))

@@ -55,9 +55,16 @@ def family_pmf(half_width: int, rate: Fraction) -> Pmf:
     """
     needed = _RELATIVE_BITS + ceil(float(rate) * half_width**2 / log(2))
     if needed > _MAX_BITS:
-        raise InputError("gamma", f"= {float(rate):.6g} with D = {half_width} needs weights of {needed} bits, more than {_MAX_BITS}")
-    half = [round_scaled(lambda z=z: (-ball(rate) * z * z).exp(), needed) if rate else 1 << needed for z in range(half_width + 1)]  # type: ignore[misc]
+        raise InputError(
+            "gamma", f"= {float(rate):.6g} with D = {half_width} needs weights of {needed} bits, more than {_MAX_BITS}"
+        )
+    half = [_weight(rate * z * z, needed) for z in range(half_width + 1)]
     return Pmf(-half_width, [*reversed(half[1:]), *half])
+
+
+def _weight(exponent: Fraction, bits: int) -> int:
+    """The nearest integer to ``2**bits * e^-exponent``."""
+    return round_scaled(lambda: (-ball(exponent)).exp(), bits) if exponent else 1 << bits
 
 
 def worst_tail(half_width: int, rate: Fraction, epsilon: Fraction, shift: int) -> int:

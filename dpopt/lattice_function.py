@@ -30,7 +30,9 @@ def shifted(polynomial: Polynomial, by: int | Fraction, *, step: int | Fraction 
     result = [Fraction(0)] * len(polynomial)
     for degree, coefficient in enumerate(polynomial):
         for power in range(degree + 1):
-            result[power] += coefficient * comb(degree, power) * Fraction(by) ** (degree - power) * Fraction(step) ** power
+            result[power] += (
+                coefficient * comb(degree, power) * Fraction(by) ** (degree - power) * Fraction(step) ** power
+            )
     return tuple(result)
 
 

@@ -86,9 +86,7 @@ class Pmf:
     step: Fraction = Fraction(1)
     tails: Tails | None = None
 
-    def __init__(
-        self, start: int, weights: Iterable[int], step: Number = 1, tails: Tails | None = None
-    ) -> None:
+    def __init__(self, start: int, weights: Iterable[int], step: Number = 1, tails: Tails | None = None) -> None:
         weights = tuple(weights)
         if not weights:
             raise InputError("weights", "must hold at least one weight")

@@ -23,7 +23,9 @@ def lattice_shift(sensitivity: Number, step: Fraction, argument: str = "sensitiv
     if value <= 0:
         raise InputError(argument, f"must be positive, not {value}")
     if value < step:
-        raise InputError(argument, f"must be at least the lattice step {step} (smaller moves do not exist), not {value}")
+        raise InputError(
+            argument, f"must be at least the lattice step {step} (smaller moves do not exist), not {value}"
+        )
     return int(value // step)
 
 
@@ -84,9 +86,8 @@ def hockey_stick(pmf: Pmf, factor: Fraction, shift: int) -> Fraction:
     numerator, denominator = factor.numerator, factor.denominator
     reach = abs(shift)
     if pmf.tails is None:
-        weights = pmf.weights
-        moved = _moved(weights, shift)
-        excess = sum(e for w, v in zip(weights, moved, strict=True) if (e := w * denominator - v * numerator) > 0)
+        moved = _moved(pmf.weights, shift)
+        excess = sum(e for w, v in zip(pmf.weights, moved, strict=True) if (e := w * denominator - v * numerator) > 0)
         return Fraction(excess, denominator) / pmf.total
     # Once both k and k - shift lie in the same tail, the term repeats with the tail's period and ratio.
     period = pmf.tails.period
@@ -170,7 +171,8 @@ def epsilon(pmf: Pmf, delta: Number = 0, sensitivity: Number = 1) -> Enclosure:
         floor = _unreachable_mass(pmf, shift)
         if floor > wanted or wanted == 0:
             raise InputError(
-                "delta", f"must be at least {float(floor):.6g}: that mass has a zero within the sensitivity, whatever epsilon"
+                "delta",
+                f"must be at least {float(floor):.6g}: that mass has a zero within the sensitivity, whatever epsilon",
             )
     elif wanted == 0:
         return log_enclosure(Fraction(numerator, denominator))

@@ -35,7 +35,9 @@ class Certificate:
         text = json.dumps(self.data, indent=1) + "\n"
         partial = None
         try:
-            with NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8") as file:
+            with NamedTemporaryFile(
+                "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
+            ) as file:
                 partial = Path(file.name)
                 file.write(text)
             partial.chmod(0o666 & ~_umask())

@@ -59,7 +59,9 @@ def solve(problem: Any, backend: str | Backend = "auto", *, options: Mapping[str
     >>> solution.verified, round(float(solution.pmf.probability(0)), 12)
     (<Verified.OPTIMAL: 'optimal'>, 0.382962820239)
     """
-    raise InputError("problem", f"must be a Problem or a Target (dpopt.load reads one from a file), not {type(problem).__name__}")
+    raise InputError(
+        "problem", f"must be a Problem or a Target (dpopt.load reads one from a file), not {type(problem).__name__}"
+    )
 
 
 @solve.register

@@ -13,10 +13,9 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # benchmarks/ is beside the package, not in it
 
 from benchmarks.__main__ import main  # noqa: E402
-from benchmarks.phases import PHASES  # noqa: E402
+from benchmarks.phases import AGAIN, PHASES  # noqa: E402
 from benchmarks.registry import Case, ImportCase, Peer, all_cases, register  # noqa: E402
 from benchmarks.results import GROUPS, Result, run  # noqa: E402
-
 from dpopt.backends.registry import BUILT_IN  # noqa: E402
 
 CASES = all_cases()
@@ -41,7 +40,8 @@ def test_the_cases_are_there() -> None:
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_case_runs_through_every_phase(name: str) -> None:
     result = smallest(name)
-    assert tuple(result.phases) == tuple(PHASES)
+    again = AGAIN if AGAIN[0] in result.phases else ()
+    assert tuple(result.phases) == tuple(phase for phase in PHASES if phase in again or phase not in AGAIN)
     assert result.facts["verified"] in ("optimal", "feasible")
     assert result.facts["bound"] is not None
     assert {ratio.name for ratio in result.ratios} == set(GROUPS)
@@ -66,7 +66,7 @@ def test_every_backend_has_a_case() -> None:
 def test_a_demand_names_a_group_of_phases_at_a_size_of_its_case() -> None:
     for case in CASES.values():
         for demand in case.demands if isinstance(case, Case) else ():
-            assert demand.phases in GROUPS.values()
+            assert demand.group in GROUPS
             assert demand.size in case.sizes
 
 
@@ -77,11 +77,12 @@ def test_a_name_is_taken_once() -> None:
 
 def test_the_command_lists_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list"]) == 0
-    assert all(name in capsys.readouterr().out for name in CASES)
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in CASES)
     out = tmp_path / "found.json"
     assert main(["--case", "tablebuilder", "--smallest", "--repeat", "1", "--json", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert all(phase in printed for phase in PHASES)
+    assert all(phase in printed for phase in PHASES if phase not in AGAIN)
     found = json.loads(out.read_text(encoding="utf-8"))
     assert set(found) == {"environment", "repeat", "results", "limitations"}
     assert {"python", "dpopt", "highspy", "cvxpy", "numpy", "scipy", "cores"} <= set(found["environment"])

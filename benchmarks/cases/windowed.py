@@ -22,8 +22,8 @@ register(
         make=lambda D: windowed(D, 1),  # noqa: N803
         sizes=(50, 200, 800),
         demands=(
-            Demand("build and scaling", ("formulate", "reduce"), 0.25, 800),
-            Demand("proof", ("repair", "check", "bound"), 1.0, 800),
+            Demand("build and scaling", "formulate+reduce", 0.25, 800),
+            Demand("proof", "all proof", 1.0, 800),
         ),
     )
 )

@@ -110,8 +110,13 @@ def _backwards(
     activity = np.array(rows, dtype=float) @ np.array(x, dtype=float)
     room = 5.0
     reach = {  # how far below and above the activity the two sides are
-        ">=": (0.0, INF), "<=": (INF, 0.0), "=": (0.0, 0.0),
-        "low": (0.0, room), "high": (room, 0.0), "inside": (room, room), "free": (INF, INF),
+        ">=": (0.0, INF),
+        "<=": (INF, 0.0),
+        "=": (0.0, 0.0),
+        "low": (0.0, room),
+        "high": (room, 0.0),
+        "inside": (room, room),
+        "free": (INF, INF),
     }
     sides = [(value - reach[kind][0], value + reach[kind][1]) for kind, value in zip(kinds, activity, strict=True)]
     cost = np.array(rows, dtype=float).T @ np.array(y, dtype=float) + np.array(reduced, dtype=float)
@@ -157,55 +162,100 @@ def _linear_cases() -> list[Case]:
     free = [(-INF, INF), (-INF, INF)]
     return [
         _backwards(
-            "free-columns", "columns without bounds, negative at the optimum",
-            rows=[[1.0, 1.0], [1.0, -1.0]], x=[-3.0, 2.0], y=[1.0, -2.0], reduced=[0.0, 0.0], kinds=(">=", "<="),
+            "free-columns",
+            "columns without bounds, negative at the optimum",
+            rows=[[1.0, 1.0], [1.0, -1.0]],
+            x=[-3.0, 2.0],
+            y=[1.0, -2.0],
+            reduced=[0.0, 0.0],
+            kinds=(">=", "<="),
             bounds=free,
         ),
         _backwards(
-            "upper-bounds", "columns at their upper bounds keep their reduced cost out of the rows' multipliers",
-            rows=[[1.0, 1.0, 1.0]], x=[2.0, 5.0, 3.0], y=[1.0], reduced=[-1.0, -2.0, 0.0], kinds=("=",),
+            "upper-bounds",
+            "columns at their upper bounds keep their reduced cost out of the rows' multipliers",
+            rows=[[1.0, 1.0, 1.0]],
+            x=[2.0, 5.0, 3.0],
+            y=[1.0],
+            reduced=[-1.0, -2.0, 0.0],
+            kinds=("=",),
             bounds=[(0.0, 2.0), (1.0, 5.0), (0.0, INF)],
         ),
         _backwards(
-            "lower-bounds", "lower bounds other than 0, a negative one included",
-            rows=[[1.0, 2.0, 1.0]], x=[-4.0, 1.0, 9.0], y=[1.0], reduced=[1.0, 2.0, 0.0], kinds=(">=",),
+            "lower-bounds",
+            "lower bounds other than 0, a negative one included",
+            rows=[[1.0, 2.0, 1.0]],
+            x=[-4.0, 1.0, 9.0],
+            y=[1.0],
+            reduced=[1.0, 2.0, 0.0],
+            kinds=(">=",),
             bounds=[(-4.0, INF), (1.0, 8.0), (0.0, INF)],
         ),
         _backwards(
-            "fixed-column", "a column with equal bounds",
-            rows=[[1.0, 1.0]], x=[2.0, 3.0], y=[1.5], reduced=[-4.0, 0.0], kinds=(">=",),
+            "fixed-column",
+            "a column with equal bounds",
+            rows=[[1.0, 1.0]],
+            x=[2.0, 3.0],
+            y=[1.5],
+            reduced=[-4.0, 0.0],
+            kinds=(">=",),
             bounds=[(2.0, 2.0), (0.0, INF)],
         ),
         _backwards(
-            "idle-rows", "a free row, a row without entries and a row strictly inside its sides have multiplier 0",
-            rows=[[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [1.0, -1.0]], x=[2.0, 0.0], y=[1.0, 0.0, 0.0, 0.0],
-            reduced=[0.0, 1.0], kinds=(">=", "inside", "free", "inside"),
+            "idle-rows",
+            "a free row, a row without entries and a row strictly inside its sides have multiplier 0",
+            rows=[[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [1.0, -1.0]],
+            x=[2.0, 0.0],
+            y=[1.0, 0.0, 0.0, 0.0],
+            reduced=[0.0, 1.0],
+            kinds=(">=", "inside", "free", "inside"),
         ),
         _backwards(
-            "degenerate", "more active rows than columns: any optimal multipliers will do, with the right signs",
-            rows=[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0]], x=[1.0, 1.0], y=[1.0, 1.0, 1.0, 0.0],
-            reduced=[0.0, 0.0], kinds=(">=", ">=", ">=", ">="), unique=False,
+            "degenerate",
+            "more active rows than columns: any optimal multipliers will do, with the right signs",
+            rows=[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0]],
+            x=[1.0, 1.0],
+            y=[1.0, 1.0, 1.0, 0.0],
+            reduced=[0.0, 0.0],
+            kinds=(">=", ">=", ">=", ">="),
+            unique=False,
         ),
         _backwards(
-            "large-rows", "a row a million times larger than the other, its multiplier a million times smaller",
-            rows=[[2e6, 1e6], [1.0, 3.0]], x=[3.0, 4.0], y=[2e-6, -1.0], reduced=[0.0, 0.0], kinds=("=", "<="),
+            "large-rows",
+            "a row a million times larger than the other, its multiplier a million times smaller",
+            rows=[[2e6, 1e6], [1.0, 3.0]],
+            x=[3.0, 4.0],
+            y=[2e-6, -1.0],
+            reduced=[0.0, 0.0],
+            kinds=("=", "<="),
         ),
         Case(
-            "tiny-coefficient", "a coefficient of 1e-9, dropped by solvers without a word",
+            "tiny-coefficient",
+            "a coefficient of 1e-9, dropped by solvers without a word",
             _program([0, -1], [[-1e-9, 1], [1, 0]], [(-INF, 0), (-INF, 1e9)], [(0, INF), (0, 10)]),
-            frozenset({Capability.LINEAR}), objective=-1.0,
+            frozenset({Capability.LINEAR}),
+            objective=-1.0,
         ),
         Case(
-            "no-rows", "a program with bounds alone",
-            _program([-1, 2], [], [], [(0, 4), (1, 9)]), frozenset({Capability.LINEAR}), objective=-2.0,
+            "no-rows",
+            "a program with bounds alone",
+            _program([-1, 2], [], [], [(0, 4), (1, 9)]),
+            frozenset({Capability.LINEAR}),
+            objective=-2.0,
         ),
         Case(
-            "no-cost", "a feasibility problem",
-            _program([0, 0], [[1, 1]], [(1, 1)]), frozenset({Capability.LINEAR}), objective=0.0,
+            "no-cost",
+            "a feasibility problem",
+            _program([0, 0], [[1, 1]], [(1, 1)]),
+            frozenset({Capability.LINEAR}),
+            objective=0.0,
         ),
         Case(
-            "no-columns", "a program without columns whose rows allow 0",
-            _program([], [], [(-1, 2)]), frozenset({Capability.LINEAR}), objective=0.0,
+            "no-columns",
+            "a program without columns whose rows allow 0",
+            _program([], [], [(-1, 2)]),
+            frozenset({Capability.LINEAR}),
+            objective=0.0,
         ),
     ]
 
@@ -215,16 +265,35 @@ def _hopeless_cases() -> list[Case]:
     linear = frozenset({Capability.LINEAR})
     infeasible, unbounded = Claimed.INFEASIBLE, Claimed.UNBOUNDED
     return [
-        Case("infeasible-rows", "two rows that contradict each other",
-             _program([1, 1], [[1, 1], [1, 1]], [(3, INF), (-INF, 2)]), linear, infeasible),
-        Case("infeasible-bounds", "a row out of reach of the bounds",
-             _program([1, 0], [[1, 1]], [(5, 5)], [(0, 2), (0, 2)]), linear, infeasible),
-        Case("infeasible-empty-row", "a row without entries that does not allow 0",
-             _program([1, 1], [[0, 0], [1, 1]], [(1, 2), (1, INF)]), linear, infeasible),
-        Case("infeasible-no-columns", "a program without columns whose rows do not allow 0",
-             _program([], [], [(1, 2)]), linear, infeasible),
-        Case("unbounded", "a cost that falls for ever",
-             _program([-1, 0], [[1, -1]], [(0, INF)]), linear, unbounded),
+        Case(
+            "infeasible-rows",
+            "two rows that contradict each other",
+            _program([1, 1], [[1, 1], [1, 1]], [(3, INF), (-INF, 2)]),
+            linear,
+            infeasible,
+        ),
+        Case(
+            "infeasible-bounds",
+            "a row out of reach of the bounds",
+            _program([1, 0], [[1, 1]], [(5, 5)], [(0, 2), (0, 2)]),
+            linear,
+            infeasible,
+        ),
+        Case(
+            "infeasible-empty-row",
+            "a row without entries that does not allow 0",
+            _program([1, 1], [[0, 0], [1, 1]], [(1, 2), (1, INF)]),
+            linear,
+            infeasible,
+        ),
+        Case(
+            "infeasible-no-columns",
+            "a program without columns whose rows do not allow 0",
+            _program([], [], [(1, 2)]),
+            linear,
+            infeasible,
+        ),
+        Case("unbounded", "a cost that falls for ever", _program([-1, 0], [[1, -1]], [(0, INF)]), linear, unbounded),
     ]
 
 
@@ -233,18 +302,40 @@ def _integer_cases() -> list[Case]:
     needs = frozenset({Capability.INTEGER})
     rows, sides = [[6, 4], [1, 2]], [(-INF, 24), (-INF, 6)]
     return [
-        Case("integer", "integer columns: the relaxation's optimum is -21",
-             _program([-5, -4], rows, sides, integer=[True, True]), needs, objective=-20.0),
-        Case("integer-mixed", "one integer column and one that is not: x = 3 and y = 1.5",
-             _program([-5, -4], rows, sides, integer=[True, False]), needs, objective=-21.0),
-        Case("integer-infeasible", "2 x = 1 has no integer solution",
-             _program([1], [[2]], [(1, 1)], [(0, 5)], integer=[True]), needs, Claimed.INFEASIBLE),
+        Case(
+            "integer",
+            "integer columns: the relaxation's optimum is -21",
+            _program([-5, -4], rows, sides, integer=[True, True]),
+            needs,
+            objective=-20.0,
+        ),
+        Case(
+            "integer-mixed",
+            "one integer column and one that is not: x = 3 and y = 1.5",
+            _program([-5, -4], rows, sides, integer=[True, False]),
+            needs,
+            objective=-21.0,
+        ),
+        Case(
+            "integer-infeasible",
+            "2 x = 1 has no integer solution",
+            _program([1], [[2]], [(1, 1)], [(0, 5)], integer=[True]),
+            needs,
+            Claimed.INFEASIBLE,
+        ),
     ]
 
 
 def _pmf_case(
-    name: str, guards: str, reach: int, extra: Sequence[Sequence[float]], sides: Sequence[tuple[float, float]],
-    y: Sequence[float], *, cost: Sequence[float] = (), forbidden: Sequence[int] = (),
+    name: str,
+    guards: str,
+    reach: int,
+    extra: Sequence[Sequence[float]],
+    sides: Sequence[tuple[float, float]],
+    y: Sequence[float],
+    *,
+    cost: Sequence[float] = (),
+    forbidden: Sequence[int] = (),
 ) -> Case:
     """Maximum entropy on [-reach, reach] whose multipliers `y` of the `extra` rows are known; the rest is a formula."""
     k = np.arange(-reach, reach + 1)
@@ -254,11 +345,19 @@ def _pmf_case(
     weights = np.where(free, np.exp(np.array(y, dtype=float) @ rows - costs), 0.0)
     pmf = weights / weights.sum()
     program = _program(
-        costs.tolist(), [[1.0] * k.size, *rows.tolist()], [(1, 1), *sides],
-        [(0.0, INF if allowed else 0.0) for allowed in free], entropy=[1.0] * k.size, blocks=MASS_FIRST,
+        costs.tolist(),
+        [[1.0] * k.size, *rows.tolist()],
+        [(1, 1), *sides],
+        [(0.0, INF if allowed else 0.0) for allowed in free],
+        entropy=[1.0] * k.size,
+        blocks=MASS_FIRST,
     )
     return Case(
-        name, guards, program, frozenset({Capability.ENTROPY}), objective=program.objective(pmf),
+        name,
+        guards,
+        program,
+        frozenset({Capability.ENTROPY}),
+        objective=program.objective(pmf),
         signs=(2, *(int(np.sign(value)) for value in y)),
         multipliers=np.array([1.0 - np.log(weights.sum()), *y]),
     )
@@ -273,22 +372,58 @@ def _entropy_cases() -> list[Case]:
     general = frozenset({Capability.ENTROPY_GENERAL})
     return [
         _pmf_case("entropy-uniform", "the mass row alone: the uniform pmf", 3, [], [], []),
-        _pmf_case("entropy-second-moment", "E[Z^2] <= 1 on [-2, 2], whose multiplier is -(ln 6)/4", 2,
-                  [steps, squares], [(0, 0), (-INF, 1)], [0.0, -known]),
-        _pmf_case("entropy-negated", "the row of 'entropy-second-moment' negated, whose multiplier is (ln 6)/4", 2,
-                  [[-s for s in squares]], [(-1, INF)], [known]),
-        _pmf_case("entropy-two-sided", "the same row between two sides, active above", 2,
-                  [squares], [(0.5, 1)], [-known]),
-        _pmf_case("entropy-lower-side", "E[Z^2] bounded from below: mass at the ends", 2, [squares],
-                  [(up, INF)], [float(np.log(2.0))]),
-        _pmf_case("entropy-slack", "an inequality that the uniform pmf meets with room has multiplier 0", 2,
-                  [steps, squares], [(-1, 1), (-INF, 3)], [0.0, 0.0]),
-        _pmf_case("entropy-cost", "a linear cost beside the entropy: the discrete Laplace law", 3, [], [], [],
-                  cost=[1.5, 1.0, 0.5, 0.0, 0.5, 1.0, 1.5]),
+        _pmf_case(
+            "entropy-second-moment",
+            "E[Z^2] <= 1 on [-2, 2], whose multiplier is -(ln 6)/4",
+            2,
+            [steps, squares],
+            [(0, 0), (-INF, 1)],
+            [0.0, -known],
+        ),
+        _pmf_case(
+            "entropy-negated",
+            "the row of 'entropy-second-moment' negated, whose multiplier is (ln 6)/4",
+            2,
+            [[-s for s in squares]],
+            [(-1, INF)],
+            [known],
+        ),
+        _pmf_case(
+            "entropy-two-sided", "the same row between two sides, active above", 2, [squares], [(0.5, 1)], [-known]
+        ),
+        _pmf_case(
+            "entropy-lower-side",
+            "E[Z^2] bounded from below: mass at the ends",
+            2,
+            [squares],
+            [(up, INF)],
+            [float(np.log(2.0))],
+        ),
+        _pmf_case(
+            "entropy-slack",
+            "an inequality that the uniform pmf meets with room has multiplier 0",
+            2,
+            [steps, squares],
+            [(-1, 1), (-INF, 3)],
+            [0.0, 0.0],
+        ),
+        _pmf_case(
+            "entropy-cost",
+            "a linear cost beside the entropy: the discrete Laplace law",
+            3,
+            [],
+            [],
+            [],
+            cost=[1.5, 1.0, 0.5, 0.0, 0.5, 1.0, 1.5],
+        ),
         _pmf_case("entropy-forbidden", "columns fixed to 0 stay at 0", 3, [], [], [], forbidden=[-1, 2]),
-        Case("entropy-infeasible", "a second moment that no pmf on [-2, 2] has",
-             _program([0] * 5, [[1] * 5, squares], [(1, 1), (5, 5)], entropy=[1] * 5, blocks=MASS_FIRST),
-             frozenset({Capability.ENTROPY}), Claimed.INFEASIBLE),
+        Case(
+            "entropy-infeasible",
+            "a second moment that no pmf on [-2, 2] has",
+            _program([0] * 5, [[1] * 5, squares], [(1, 1), (5, 5)], entropy=[1] * 5, blocks=MASS_FIRST),
+            frozenset({Capability.ENTROPY}),
+            Claimed.INFEASIBLE,
+        ),
         _many_rows_case(),
         _weighted_case(general),
         _auxiliary_case(general),
@@ -309,12 +444,19 @@ def _many_rows_case() -> Case:
     cost = rows.T @ y - np.log(pmf) - 1.0
     sides = [(1.0, 1.0), *([(-INF, 0.0)] * (2 * (size - 1)))]
     program = _program(
-        cost.tolist(), rows.tolist(), sides, entropy=[1.0] * size,
+        cost.tolist(),
+        rows.tolist(),
+        sides,
+        entropy=[1.0] * size,
         blocks=(*MASS_FIRST, RowBlock(BlockKind.PURE_DP, "ratios", 1, 2 * (size - 1))),
     )
     return Case(
-        "entropy-many-rows", "eighty ratio rows, half of them active with multiplier -1", program,
-        frozenset({Capability.ENTROPY}), objective=program.objective(pmf), multipliers=y,
+        "entropy-many-rows",
+        "eighty ratio rows, half of them active with multiplier -1",
+        program,
+        frozenset({Capability.ENTROPY}),
+        objective=program.objective(pmf),
+        multipliers=y,
     )
 
 
@@ -325,8 +467,15 @@ def _weighted_case(needs: frozenset[Capability]) -> Case:
     cost = rows.T @ y - weights * (np.log(x) + 1)
     program = _program(cost.tolist(), rows.tolist(), [(1, 1), (-INF, 1.75)], entropy=weights.tolist())
     # Both rows are active and there are two columns: the pair determines the multipliers.
-    return Case("entropy-weights", "entropy terms of different weight", program, needs,
-                objective=program.objective(x), signs=(2, -1), multipliers=y)
+    return Case(
+        "entropy-weights",
+        "entropy terms of different weight",
+        program,
+        needs,
+        objective=program.objective(x),
+        signs=(2, -1),
+        multipliers=y,
+    )
 
 
 def _auxiliary_case(needs: frozenset[Capability]) -> Case:
@@ -335,13 +484,30 @@ def _auxiliary_case(needs: frozenset[Capability]) -> Case:
     rows = np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 1.0], [-1.0, 1.0, 1.0]])
     cost = rows.T @ y
     cost[:2] -= np.log(x[:2]) + 1
-    program = _program(cost.tolist(), rows.tolist(), [(1, 1), (0, INF), (0, INF)], [(0, INF), (0, INF), (-INF, INF)],
-                       entropy=[1, 1, 0], blocks=MASS_FIRST)
-    return Case("entropy-auxiliary", "a column without an entropy term", program, needs,
-                objective=program.objective(x), signs=(2, 1, 0), multipliers=y)
+    program = _program(
+        cost.tolist(),
+        rows.tolist(),
+        [(1, 1), (0, INF), (0, INF)],
+        [(0, INF), (0, INF), (-INF, INF)],
+        entropy=[1, 1, 0],
+        blocks=MASS_FIRST,
+    )
+    return Case(
+        "entropy-auxiliary",
+        "a column without an entropy term",
+        program,
+        needs,
+        objective=program.objective(x),
+        signs=(2, 1, 0),
+        multipliers=y,
+    )
 
 
 CASES: tuple[Case, ...] = (
-    *_sign_cases(), *_linear_cases(), *_hopeless_cases(), *_integer_cases(), *_entropy_cases(),
+    *_sign_cases(),
+    *_linear_cases(),
+    *_hopeless_cases(),
+    *_integer_cases(),
+    *_entropy_cases(),
 )
 """All cases of the suite."""

@@ -275,7 +275,11 @@ def _reach(values: np.ndarray, change: np.ndarray) -> float:
 
 
 def _result(
-    problem: ManyRows, point: _Iterate, rows_of: tuple[np.ndarray, np.ndarray, np.ndarray], stop: Stop, worst: float,
+    problem: ManyRows,
+    point: _Iterate,
+    rows_of: tuple[np.ndarray, np.ndarray, np.ndarray],
+    stop: Stop,
+    worst: float,
     steps: int,
 ) -> DualResult:
     """The pmf and the multipliers by row; the mass row's multiplier is 1 - ln Z."""

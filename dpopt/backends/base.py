@@ -137,7 +137,8 @@ def read_options(backend: Backend, given: Mapping[str, Any]) -> dict[str, Any]:
             listed = ", ".join(sorted(known)) or "none"
             raise InputError(f"options.{name}", f"is not an option of backend '{backend.name}' (known: {listed})")
         kind = known[name].kind
-        if isinstance(value, bool) and kind is not bool or not isinstance(value, kind | int if kind is float else kind):
+        accepted = kind | int if kind is float else kind
+        if (isinstance(value, bool) and kind is not bool) or not isinstance(value, accepted):
             raise InputError(f"options.{name}", f"must be of type {kind.__name__}, not {value!r}")
         values[name] = kind(value)
     return values
@@ -162,7 +163,9 @@ def ask(backend: Backend, program: Program, options: Mapping[str, Any]) -> Claim
         log.warning("backend %s raised", backend.name, exc_info=True)
         return Claim(Claimed.ERROR, backend.name, "", f"{type(error).__name__}: {error}")
     if not isinstance(answer, Claim) or not isinstance(answer.status, Claimed):
-        return Claim(Claimed.ERROR, backend.name, "", f"the backend returned {type(answer).__name__}, not a Claim with a status")
+        return Claim(
+            Claimed.ERROR, backend.name, "", f"the backend returned {type(answer).__name__}, not a Claim with a status"
+        )
     try:
         x, y = _vector(answer.x, program.cost.size), _vector(answer.y, program.row_lower.size)
         objective, tolerances = float(answer.objective), dict(answer.tolerances)
@@ -170,13 +173,13 @@ def ask(backend: Backend, program: Program, options: Mapping[str, Any]) -> Claim
     except (TypeError, ValueError) as error:
         return Claim(Claimed.ERROR, backend.name, str(answer.version), f"the backend's numbers cannot be read: {error}")
     if x is None:
-        words = f"the backend returned {np.size(answer.x)} values for {program.cost.size} columns"
-        return Claim(Claimed.ERROR, backend.name, str(answer.version), words)
+        reason = f"the backend returned {np.size(answer.x)} values for {program.cost.size} columns"
+        return Claim(Claimed.ERROR, backend.name, str(answer.version), reason)
     y = np.zeros(0) if y is None else y
     return Claim(answer.status, *words, x, y, objective, tolerances, seconds)
 
 
-def _vector(values: object, size: int) -> np.ndarray | None:
+def _vector(values: Any, size: int) -> np.ndarray | None:
     """A float vector of the given size or empty; None for any other shape."""
     if np.iscomplexobj(values):
         raise TypeError("they are complex")

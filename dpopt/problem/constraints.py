@@ -191,12 +191,12 @@ class Probability(_Bounded):
     {'type': 'probability', 'at_least': '1/2', 'of': [0]}
     """
 
-    of: tuple[Fraction, ...] | Mapping[str, Any] | list[Any] | None = None
+    of: Any = None  # a list of values or {from, to}; a tuple or a range once validated
     type: ClassVar[str] = "probability"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        wanted = 'must be a list of values or {from = a, to = b}'
+        wanted = "must be a list of values or {from = a, to = b}"
         if isinstance(self.of, Mapping):
             if not self.of or not set(self.of) <= {"from", "to"}:
                 raise InputError("of", f"{wanted}, not {dict(self.of)!r}")
@@ -222,12 +222,12 @@ class Probability(_Bounded):
         if isinstance(self.of, _Range):
             ends = (("from", self.of.low), ("to", self.of.high))
             return {key: plain_number(end) for key, end in ends if end is not None}
-        return [plain_number(v) for v in self.of or ()]  # type: ignore[union-attr]  # values, once validated
+        return [plain_number(v) for v in self.of]
 
     def function(self, setting: Setting) -> LatticeFunction:
         support = setting.support
         if not isinstance(self.of, _Range):
-            return indicator([support.index(v, "of") for v in self.of or ()])  # type: ignore[union-attr]
+            return indicator([support.index(v, "of") for v in self.of])
         one, step = (Fraction(1),), support.step
         low = None if self.of.low is None else -int(-self.of.low // step)
         high = None if self.of.high is None else int(self.of.high // step)

@@ -178,7 +178,9 @@ def read_cost(value: object, argument: str) -> Cost:
 def _read_table(value: Mapping[str, Any], argument: str) -> TableCost:
     table = value["table"]
     if not isinstance(table, Mapping) or not table:
-        raise InputError(f"{argument}.table", f"must be a table of points and values, such as {{\"-1\" = 2}}, not {table!r}")
+        raise InputError(
+            f"{argument}.table", f'must be a table of points and values, such as {{"-1" = 2}}, not {table!r}'
+        )
     entries = {}
     for point, cost in table.items():
         at = exact(point, f"{argument}.table")

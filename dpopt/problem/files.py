@@ -49,7 +49,11 @@ def read_table(path: str | Path) -> dict[str, Any]:
     except (RecursionError, ValueError) as error:
         raise InputError(str(path), f"cannot be read as TOML: {error}") from None
     objective = table.get("objective")
-    if isinstance(objective, dict) and isinstance(objective.get("input"), dict) and objective["input"].get("type") == "csv":
+    if (
+        isinstance(objective, dict)
+        and isinstance(objective.get("input"), dict)
+        and objective["input"].get("type") == "csv"
+    ):
         objective["input"] = _embed_csv(objective["input"], path.parent)
     return table
 

@@ -18,9 +18,7 @@ from dpopt.problem.terms import CostTerm, EntropyTerm, MinDeltaTerm, ObjectiveTe
 
 __all__ = ["INPUT_TYPES", "MaxEntropy", "MinDelta", "MinExpectedCost", "MinWasserstein"]
 
-INPUT_TYPES: Mapping[str, type[Distribution]] = {
-    cls.type: cls for cls in (Poisson, Gaussian, Uniform, Point, Table)
-}
+INPUT_TYPES: Mapping[str, type[Distribution]] = {cls.type: cls for cls in (Poisson, Gaussian, Uniform, Point, Table)}
 
 
 @register_objective
@@ -105,7 +103,9 @@ class MinWasserstein(Objective):
         if step == 1:
             return WassersteinTerm(pmf)
         if step.numerator != 1:
-            raise InputError("input", f"lives on the integers, which must be lattice points: the step {step} must be 1/n")
+            raise InputError(
+                "input", f"lives on the integers, which must be lattice points: the step {step} must be 1/n"
+            )
         spread = step.denominator  # an integer point i has index i * n
         weights = [0] * ((len(pmf.weights) - 1) * spread + 1)
         weights[::spread] = pmf.weights

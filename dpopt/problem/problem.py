@@ -79,7 +79,12 @@ class Problem:
                 raise InputError(f"constraints[{i}]", f"must be a constraint such as Mean(0), not {constraint!r}")
         if not isinstance(name, str):
             raise InputError("name", f"must be text, not {name!r}")
-        for field, value in (("support", support), ("objective", objective), ("constraints", constraints), ("name", name)):
+        for field, value in (
+            ("support", support),
+            ("objective", objective),
+            ("constraints", constraints),
+            ("name", name),
+        ):
             object.__setattr__(self, field, value)
         refuse_what_has_no_finite_answer(self.support, self.objective_term, self.terms, self.constraints)
 
@@ -206,7 +211,11 @@ def tablebuilder(D: int, V: object, *, name: str = "") -> Problem:  # noqa: N803
 
 
 def wasserstein(
-    *, input: Distribution | Pmf, epsilon: object, sensitivity: object = 1, name: str = ""  # noqa: A002  # TOML key
+    *,
+    input: Distribution | Pmf,  # noqa: A002  # the TOML key
+    epsilon: object,
+    sensitivity: object = 1,
+    name: str = "",  # TOML key
 ) -> Problem:
     """The Wasserstein-minimising epsilon-DP noise on all integers for an input law (noise paper, P1).
 

@@ -56,23 +56,29 @@ def _refuse_on_finite(support: Support, constraints: Sequence[Constraint], flat:
 
 def _refuse_on_infinite(objective: ObjectiveTerm, flat: list[tuple[str, Term]]) -> None:
     if isinstance(objective, EntropyTerm):
-        raise InputError("objective", f"max-entropy on all integers has Gaussian tails, not a finite description: {_SUPPORT}")
+        raise InputError(
+            "objective", f"max-entropy on all integers has Gaussian tails, not a finite description: {_SUPPORT}"
+        )
     if isinstance(objective, MinDeltaTerm):
-        raise InputError("objective", f"min-delta on all integers has no minimum (spreading out always helps): {_SUPPORT}")
+        raise InputError(
+            "objective", f"min-delta on all integers has no minimum (spreading out always helps): {_SUPPORT}"
+        )
     ratios = [term for _, term in flat if isinstance(term, RatioTerm)]
     for where, term in flat:
         if isinstance(term, RatioTerm) and term.epsilon < _LEAST_EPSILON:
             raise InputError(
                 f"{where}.epsilon",
-                f"must be at least {_LEAST_EPSILON} on all integers (nothing there is 0-DP, and the noise would be wider "
-                f"than any solver resolves): {_SUPPORT}",
+                f"must be at least {_LEAST_EPSILON} on all integers (nothing there is 0-DP, and the noise would be "
+                f"wider than any solver resolves): {_SUPPORT}",
             )
         if isinstance(term, OrderTerm):
             raise InputError(where, f"unimodal on all integers has no proof yet: {_SUPPORT}")
         if isinstance(term, RatioTerm) and term.inside_window:
             raise InputError(f"{where}.boundary", f"'window' needs a finite support: {_SUPPORT}, or leave boundary out")
         if isinstance(term, ZeroTerm) and ratios:
-            raise InputError(where, "forbidden contradicts pure-dp: epsilon-DP noise has mass at every integer; drop one")
+            raise InputError(
+                where, "forbidden contradicts pure-dp: epsilon-DP noise has mass at every integer; drop one"
+            )
         if isinstance(term, HockeyStickTerm):
             _refuse_hockey_stick(where, objective.cost, ratios)
         if isinstance(term, ExpectationTerm):

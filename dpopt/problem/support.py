@@ -55,7 +55,9 @@ class Support:
     def _check_ends(self, low: Fraction | None, high: Fraction | None) -> None:
         if (low is None) != (high is None):
             missing = "high" if high is None else "low"
-            raise InputError(missing, "is missing: give both low and high for a finite support, or neither for all points")
+            raise InputError(
+                missing, "is missing: give both low and high for a finite support, or neither for all points"
+            )
         if low is None or high is None:
             return
         for name, end in (("low", low), ("high", high)):
@@ -100,7 +102,7 @@ class Lattice(Support):
     (-4, 4)
     """
 
-    step: Fraction = Fraction(1)  # type: ignore[assignment]  # a field here, a constant in the base
+    step: Fraction = Fraction(1)  # a field here, a constant in the base
     low: Fraction | None = None
     high: Fraction | None = None
     type: ClassVar[str] = "lattice"

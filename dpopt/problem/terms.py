@@ -11,9 +11,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-from flint import fmpz_poly
-
 from dpopt.arithmetic import Enclosure, exp_enclosure, log_enclosure
+from dpopt.distance import wasserstein_distance
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
 from dpopt.privacy import largest_ratio, worst_hockey_stick
@@ -268,81 +267,5 @@ class WassersteinTerm(ObjectiveTerm):
         return LatticeFunction(-reach, tuple(table), (step * (start - mean), -step), (step * (mean - end), step))
 
     def value(self, pmf: Pmf) -> Enclosure:
-        """W1 between two multiples of 2^-128.
-
-        The exact rational would carry tail ratios to the power of the input's range; masses are rounded down to
-        2^-bits instead, and the rounding of a whole distribution function is at most `unit` of these.
-        """
-        reach, step = self.input.end - self.input.start, self.input.step
-        bits = _W1_BITS + 4 * (reach + 2).bit_length()
-        masses, below = _masses_within(pmf, reach, bits)
-        convolved = fmpz_poly(masses) * fmpz_poly(list(self.input.cumulative()))
-        total, scale = self.input.total.numerator, 1 << bits
-        unit = 4 * (reach + 2) ** 2  # masses within the reach, each off by at most their tail step
-        lower = upper = 0
-        for position, k in enumerate(self.cuts):
-            # F_y(k) = P(Z < k - end) + sum of p(j) F(k - j) for k - end <= j <= k - start, times total * scale
-            here = int(convolved[position + reach]) + total * below[position]
-            apart = abs(self.input.cumulative()[position] * scale - here)
-            lower += max(apart - unit * total, 0)
-            upper += apart + unit * total
-        outside = pmf.expectation(self.cost)
-        low, high = outside + step * Fraction(lower, total * scale), outside + step * Fraction(upper, total * scale)
-        return _outward(low, high)
-
-
-_W1_BITS = 192
-
-
-def _outward(low: Fraction, high: Fraction) -> Enclosure:
-    """Both ends as they are where they are short, else rounded outward to multiples of 2^-128."""
-    if low == high and low.denominator.bit_length() <= 4096:
-        return Enclosure(low, high)
-    scale = 1 << 128
-    return Enclosure(Fraction(low.numerator * scale // low.denominator, scale), Fraction(-(-high.numerator * scale // high.denominator), scale))
-
-
-def _masses_within(pmf: Pmf, reach: int, bits: int) -> tuple[list[int], list[int]]:
-    """floor(p(j) 2^bits) for j = -reach..reach, and floor(P(Z < j) 2^bits) for j = -reach..-1, up to rounding."""
-    total, scale = pmf.total, 1 << bits
-
-    def scaled(weight: Fraction) -> int:
-        value = weight * scale / total
-        return value.numerator // value.denominator
-
-    masses = [0] * (2 * reach + 1)
-    for k in range(max(-reach, pmf.start), min(reach, pmf.end) + 1):
-        masses[k + reach] = scaled(Fraction(pmf.weights[k - pmf.start]))
-    started = 0  # floor of the mass below -reach that a right tail begins with
-    rest = Fraction(sum(pmf.weights[: max(min(-reach, pmf.end + 1) - pmf.start, 0)]))
-    if pmf.tails is not None:
-        period = pmf.tails.period
-        for ratio, sign in ((pmf.tails.right, 1), (pmf.tails.left, -1)):
-            if ratio is None:
-                continue
-            first = pmf.end + 1 if sign > 0 else pmf.start - 1
-            block = [scaled(pmf.weight(first + sign * i)) for i in range(period)]
-            for i in range(max(reach + 1 - sign * first, 0)):
-                if -reach <= first + sign * i <= reach:
-                    masses[first + sign * i + reach] = block[i % period]
-                elif sign > 0:
-                    started += block[i % period]
-                block[i % period] = block[i % period] * ratio.numerator // ratio.denominator
-        if pmf.tails.left is not None:
-            rest += _left_tail_beyond(pmf, -reach)
-    below, running = [], scaled(rest) + started
-    for k in range(-reach, 0):
-        below.append(running)
-        running += masses[k + reach]
-    return masses, below
-
-
-def _left_tail_beyond(pmf: Pmf, low: int) -> Fraction:
-    """The weight of the left tail strictly below `low`."""
-    assert pmf.tails is not None and pmf.tails.left is not None
-    ratio, period = pmf.tails.left, pmf.tails.period
-    found = Fraction(0)
-    for k in range(pmf.start, pmf.start + period):
-        steps = max(1, (k - low) // period + 1)  # the first t with k - t period < low
-        found += pmf.weights[k - pmf.start] * ratio**steps / (1 - ratio)
-    return found
+        """W1 in data units, enclosed; see `dpopt.distance.wasserstein_distance`."""
+        return wasserstein_distance(self.input, pmf, pmf.expectation(self.cost))

@@ -16,8 +16,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from dpopt.arithmetic import exp_enclosure
-from dpopt.program.core import Core
-from dpopt.program.program import BlockKind, Program, RowBlock
 from dpopt.problem.terms import (
     ExpectationTerm,
     HockeyStickTerm,
@@ -27,6 +25,8 @@ from dpopt.problem.terms import (
     RatioTerm,
     WassersteinTerm,
 )
+from dpopt.program.core import Core
+from dpopt.program.program import BlockKind, Program, RowBlock
 
 __all__ = [
     "Assembly",
@@ -114,7 +114,10 @@ def integers(values: np.ndarray, scale: int) -> list[int]:
     mantissa, exponent = np.frexp(clean)
     whole = (mantissa * 2.0**53).astype(np.int64).tolist()
     shifts = (exponent.astype(int) - 53 + scale).tolist()
-    return [m << s if s >= 0 else (m + (1 << (-s - 1))) >> -s if s > -2000 else 0 for m, s in zip(whole, shifts, strict=True)]
+    return [
+        m << s if s >= 0 else (m + (1 << (-s - 1))) >> -s if s > -2000 else 0
+        for m, s in zip(whole, shifts, strict=True)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +191,15 @@ class _PairBlock(Block):
 
     @classmethod
     def _write(
-        cls, assembly: Assembly, owner: int, name: str, kind: BlockKind, i: np.ndarray, j: np.ndarray, factor: float, paired: bool
+        cls,
+        assembly: Assembly,
+        owner: int,
+        name: str,
+        kind: BlockKind,
+        i: np.ndarray,
+        j: np.ndarray,
+        factor: float,
+        paired: bool,
     ) -> Any:
         size = i.shape[0]
         first = assembly.add_rows(kind, name, np.full(size, -INF), np.zeros(size))
@@ -271,7 +282,7 @@ class HockeyStickBlock(Block):
     pair_shift: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
     pair_k: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
     totals: int = 0
-    core: Core = Core(0, 0)
+    core: Core = field(default_factory=lambda: Core(0, 0))
     infinite: bool = False
     total_column: int = -1
 
@@ -302,8 +313,10 @@ class HockeyStickBlock(Block):
         place = np.where(pair_shift > 0, pair_shift - 1, reach - pair_shift - 1)
         assembly.add_entries(total_row + place, column + np.arange(pairs), 1.0)
         for number, s in enumerate(shifts.tolist()):
-            alone = np.arange(core.first, min(core.first + s - 1, core.last) + 1) if s > 0 else np.arange(
-                max(core.last + s + 1, core.first), core.last + 1
+            alone = (
+                np.arange(core.first, min(core.first + s - 1, core.last) + 1)
+                if s > 0
+                else np.arange(max(core.last + s + 1, core.first), core.last + 1)
             )
             assembly.add_entries(np.full(alone.shape, total_row + number), alone - core.first, 1.0)
         total_column = -1
@@ -333,7 +346,9 @@ class HockeyStickBlock(Block):
             left, right = (bound, 0) if s > 0 else (0, bound)  # outward pairs beyond the core
             if not self.infinite:
                 left = right = 0
-            shifts.append({"shift": s, "bound": bound, "start": self.core.first, "events": values, "left": left, "right": right})
+            shifts.append(
+                {"shift": s, "bound": bound, "start": self.core.first, "events": values, "left": left, "right": right}
+            )
         return {"shifts": _at_most_one(shifts, scale) if self.owner < 0 else shifts}
 
 

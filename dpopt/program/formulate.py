@@ -97,13 +97,15 @@ def grown(core: Core) -> Core:
 
 
 def chain_owner(problem: Problem) -> int | None:
-    """The pure-DP constraint whose chains close the tails on all integers: the one that decays slowest in its own right.
+    """The pure-DP constraint whose chains close the tails on all integers: the one with the least epsilon / shift.
 
-    With several, the tightest rate epsilon / shift is the one that the tails must obey.
+    No tail may decay faster than the least of these rates.
     """
     if problem.support.is_finite:
         return None
-    found = [(t.epsilon / t.shift, i) for i, group in enumerate(problem.terms) for t in group if isinstance(t, RatioTerm)]
+    found = [
+        (t.epsilon / t.shift, i) for i, group in enumerate(problem.terms) for t in group if isinstance(t, RatioTerm)
+    ]
     return min(found)[1] if found else None
 
 
@@ -126,8 +128,11 @@ def tightened(term: Term, by: Fraction) -> Term:
         return replace(term, share=term.share * (1 - by))
     if isinstance(term, ExpectationTerm) and term.at_least != term.at_most:
         low, high = term.at_least, term.at_most
-        room = by * (high - low if low is not None and high is not None else max(abs(low or high or 0), Fraction(1)))
-        return replace(term, at_least=None if low is None else low + room, at_most=None if high is None else high - room)
+        side = abs(low or high or Fraction(0))
+        room = by * (high - low if low is not None and high is not None else side or Fraction(1))
+        return replace(
+            term, at_least=None if low is None else low + room, at_most=None if high is None else high - room
+        )
     return term
 
 
@@ -168,7 +173,9 @@ def formulate(
         blocks.append(HockeyStickBlock.write(assembly, -1, "min-delta", objective))
     for owner, term in kept:
         name = problem.constraint_names[owner]
-        block = _write(assembly, owner, name, tightened(term, tighten) if tighten else term, not problem.support.is_finite)
+        block = _write(
+            assembly, owner, name, tightened(term, tighten) if tighten else term, not problem.support.is_finite
+        )
         if block is not None:
             blocks.append(block)
     entropy = with_objective and isinstance(objective, EntropyTerm)
@@ -187,8 +194,8 @@ def _refuse_what_does_not_fit(problem: Problem, core: Core) -> None:
     if rows > _MAX_ROWS:
         raise InputError(
             "support",
-            f"makes a program of about {rows:.2g} rows over {core.size} points, more than {_MAX_ROWS:.2g}: give a smaller "
-            "support, a smaller sensitivity or a coarser lattice",
+            f"makes a program of about {rows:.2g} rows over {core.size} points, more than {_MAX_ROWS:.2g}: give "
+            "a smaller support, a smaller sensitivity or a coarser lattice",
         )
 
 

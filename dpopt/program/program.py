@@ -94,7 +94,7 @@ class Program:
         return float(self.cost @ x + np.sum(self.entropy * positive * np.log(positive)))
 
     def violation(self, x: np.ndarray) -> float:
-        """The largest violation of a row or bound at `x`, relative to 1 + |side|; infinite for a point that is not finite."""
+        """The largest violation of a row or bound at `x`, relative to 1 + |side|; infinite where `x` is not finite."""
         if not np.all(np.isfinite(x)):
             return float("inf")
         activity = self.rows @ x

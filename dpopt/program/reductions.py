@@ -64,7 +64,10 @@ class Reduction:
     def then(self, other: Reduction) -> Reduction:
         """This reduction followed by one of its program."""
         return Reduction(
-            other.program, (self.columns @ other.columns).tocsr(), (other.rows @ self.rows).tocsr(), self.scale * other.scale
+            other.program,
+            (self.columns @ other.columns).tocsr(),
+            (other.rows @ self.rows).tocsr(),
+            self.scale * other.scale,
         )
 
 
@@ -107,7 +110,7 @@ def is_foldable(formulation: Formulation) -> bool:
 
 def fold(formulation: Formulation) -> Reduction:
     """Identify p(k) with p(-k): half the columns, and each pair of mirror rows averaged into one."""
-    program, core = formulation.program, formulation.core
+    program = formulation.program
     columns = _folding_columns(formulation)
     rows, blocks = _folding_rows(formulation)
     pick = _first_of_each(columns)
@@ -261,7 +264,9 @@ def elastic(program: Program) -> Program:
     for block in program.blocks:
         if block.kind is BlockKind.MASS:
             hard[block.rows] = True
-    below = np.flatnonzero(np.isfinite(program.row_lower) & ~hard)  # rows that may need +slack to reach their lower side
+    below = np.flatnonzero(
+        np.isfinite(program.row_lower) & ~hard
+    )  # rows that may need +slack to reach their lower side
     above = np.flatnonzero(np.isfinite(program.row_upper) & ~hard)
     plus = sp.csr_array((np.ones(below.size), (below, np.arange(below.size))), shape=(rows, below.size))
     minus = sp.csr_array((-np.ones(above.size), (above, np.arange(above.size))), shape=(rows, above.size))

@@ -41,7 +41,7 @@ def smallest_delta_certificate(problem: Mapping[str, Any], half_width: int, epsi
 
 
 def _truncated_laplace(half_width: int, factor: Fraction, bits: int) -> Pmf:
-    """Weights from the edge inwards: each the floor of its outer neighbour times the factor, so ratios stay below it."""
+    """Weights from the edge inwards: each the floor of its outer neighbour times the factor: ratios stay below it."""
     weight, side = 1 << bits, []
     for _ in range(half_width):
         side.append(weight)
@@ -79,4 +79,11 @@ def _cumulative(values: list[int]) -> list[int]:
 
 def _shift(shift: int, start: int, events: list[int]) -> dict[str, Any]:
     texts = [str(v) for v in events]
-    return {"shift": str(shift), "bound": str(max(events)), "start": str(start), "events": texts, "left": "0", "right": "0"}
+    return {
+        "shift": str(shift),
+        "bound": str(max(events)),
+        "start": str(start),
+        "events": texts,
+        "left": "0",
+        "right": "0",
+    }

@@ -1,4 +1,4 @@
-"""Proving that nothing is feasible, naming the conflict, and finding strictly feasible points: small linear programs."""
+"""Proving that nothing is feasible, naming the conflict, finding strictly feasible points: small linear programs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _proof(formulation: Formulation, keep: Collection[int], backend: Backend) ->
 
 
 def strictly_feasible(formulation: Formulation, backend: Backend) -> np.ndarray | None:
-    """The pmf part of a point with room in every inequality, as large as one of a few steps allows; None if there is none.
+    """The pmf part of a point with room in every inequality, the most of a few steps; None if there is none.
 
     It is the optimum of the tightened program, so that mixing a little of it in costs little.
     """

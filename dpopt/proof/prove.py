@@ -143,8 +143,8 @@ def farkas(formulation: Formulation, y: np.ndarray) -> dict[str, Any] | None:
 def _polished(formulation: Formulation, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A max-entropy claim moved onto its exponential family by a few Newton steps on the dual.
 
-    Only when the rows touch the pmf alone, are few, and the claim nearly meets them: a polish must not turn an answer to
-    another question into an answer to this one.
+    Only when the rows touch the pmf alone, are few, and the claim nearly meets them: a polish must not turn an answer
+    to another question into an answer to this one.
     """
     program = formulation.program
     few = all(isinstance(b, MassBlock | ExpectationBlock) for b in formulation.blocks)

@@ -23,7 +23,7 @@ from dpopt.problem.terms import ExpectationTerm, HockeyStickTerm, MirrorTerm, Or
 from dpopt.program.formulate import Formulation, chain_owner
 from dpopt.proof.weights import least_majorant, to_weights
 
-__all__ = ["Repaired", "RepairFailed", "repair"]
+__all__ = ["RepairFailed", "Repaired", "repair"]
 
 _MASS_TOLERANCE = 1e-2  # a claim farther than this from a pmf is not one
 _NEGATIVE_TOLERANCE = 1e-4
@@ -31,7 +31,9 @@ _MAX_ACTIVE = 60  # rows of an exact rational elimination in Python
 _UNSEEN = 1e-200
 _INTERIOR_EXPONENT = -11  # the rung from which a tiny delta may be left to the edges alone
 _TINY_DELTA = Fraction(1, 10**7)
-_SWEEP_EXPONENT = -8  # the rung at which masses below 1e-9 may be dropped: real tails are kept while less change will do
+_SWEEP_EXPONENT = (
+    -8
+)  # the rung at which masses below 1e-9 may be dropped: real tails are kept while less change will do
 
 
 class RepairFailed(Exception):
@@ -63,7 +65,9 @@ def sanitised(formulation: Formulation, x: np.ndarray) -> np.ndarray:
     if not np.all(np.isfinite(p)):
         raise RepairFailed(f"the backend returned {int(np.sum(~np.isfinite(p)))} values that are not finite")
     if p.min() < -_NEGATIVE_TOLERANCE:
-        raise RepairFailed(f"the backend returned the negative mass {p.min():.3g} at index {formulation.core.first + int(p.argmin())}")
+        raise RepairFailed(
+            f"the backend returned the negative mass {p.min():.3g} at index {formulation.core.first + int(p.argmin())}"
+        )
     p = np.where(program.upper[:size] > 0, np.maximum(p, 0.0), 0.0)
     mass = float((program.rows[[0]] @ np.concatenate([p, np.zeros(x.size - size)]))[0])
     if abs(mass - 1) > _MASS_TOLERANCE:
@@ -128,9 +132,9 @@ def _mixture_needed(formulation: Formulation, checks: tuple[Check, ...], inner: 
 class _Rung:
     """One attempt: masses over the core, how much stricter pure DP is read, and what was mixed in.
 
-    `tight` treats inequalities that the claim meets with equality as equalities: where nothing is strictly feasible, the
-    exact solution of the active rows is all there is. `interior` reads an (epsilon, delta) constraint as pure DP inside the core, which leaves delta to the edges alone: for
-    a delta below a solver's resolution nothing else can be exact.
+    `interior` reads an (epsilon, delta) constraint as pure DP inside the core, which leaves delta to the edges alone:
+    for a delta below a solver's resolution nothing else can be exact. `tight` treats inequalities that the claim meets
+    with equality as equalities: where nothing is strictly feasible, the solution of the active rows is all there is.
     """
 
     masses: np.ndarray
@@ -146,7 +150,9 @@ def _rungs(formulation: Formulation, p: np.ndarray, centre: Callable[[], np.ndar
     private = any(isinstance(t, RatioTerm) for t in terms)
     tiny = any(isinstance(t, HockeyStickTerm) and t.delta <= _TINY_DELTA for t in terms)
     if private:
-        p = np.where(p < _UNSEEN, 0.0, p)  # no solver can have meant these; the majorant puts the least there that is private
+        p = np.where(
+            p < _UNSEEN, 0.0, p
+        )  # no solver can have meant these; the majorant puts the least there that is private
     yield _Rung(p)
     inner = centre()
     variants: tuple[bool, ...] = (False,)
@@ -286,13 +292,16 @@ def _heavy_orbits(pmf: Pmf, mirror: bool, count: int) -> list[tuple[int, ...]]:
     heaviest = sorted((k for k in inner if pmf.weights[k - pmf.start]), key=lambda k: -pmf.weights[k - pmf.start])
     if not mirror:
         return [(k,) for k in heaviest[:count]]
-    return [(k, -k) if k else (0,) for k in heaviest if k >= 0 and pmf.start <= -k <= pmf.end][:count]
+    right = [k for k in heaviest if k >= 0 and pmf.start <= -k <= pmf.end][:count]
+    orbits: list[tuple[int, ...]] = [(k, -k) if k else (k,) for k in right]
+    return orbits
 
 
 def _solve(matrix: list[list[Fraction]], wanted: list[Fraction], weight: list[float]) -> list[Fraction]:
     """A solution of ``matrix @ change = wanted`` with few non-zeros on heavy columns (exact elimination)."""
     rows = [[*row, w] for row, w in zip(matrix, wanted, strict=True)]
-    columns, pivots = len(weight), []
+    columns = len(weight)
+    pivots: list[int] = []
     for _ in range(len(rows)):
         best = max(
             ((abs(float(rows[r][c])) * weight[c], r, c) for r in range(len(pivots), len(rows)) for c in range(columns)),

@@ -18,7 +18,7 @@ from dpopt.pmf import Pmf
 from dpopt.privacy import worst_hockey_stick
 from dpopt.problem.target import Family, Target, Then
 
-__all__ = ["design_problem", "derive_target", "refutation_problem"]
+__all__ = ["derive_target", "design_problem", "refutation_problem"]
 
 Derive = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -144,10 +144,14 @@ def _refute_smaller(target: Target, half_width: int) -> None:
         rates = breakpoints(smaller, target.epsilon, target.shift)
     for rate in rates:
         if not delta_exceeds(smaller, rate, target.epsilon, target.shift, target.delta):
-            raise CertificateError(f"D: the smaller support [-{smaller}, {smaller}] reaches the target at gamma = {rate}")
+            raise CertificateError(
+                f"D: the smaller support [-{smaller}, {smaller}] reaches the target at gamma = {rate}"
+            )
 
 
-def _check_choice(statement: Mapping[str, Any], target: Target, half_width: int, rate: Fraction) -> dict[str, Any] | None:
+def _check_choice(
+    statement: Mapping[str, Any], target: Target, half_width: int, rate: Fraction
+) -> dict[str, Any] | None:
     """The choice among the designs at D, for `tablebuilder`.
 
     min-delta: no breakpoint has a smaller delta. min-variance (max-entropy): `refuted_gamma` lies above (below) gamma,
@@ -192,7 +196,9 @@ def _derived(target: Target, half_width: int, pmf: Pmf) -> dict[str, Any]:
     upper = worst_hockey_stick(pmf, low, target.shift)
     lower = worst_hockey_stick(pmf, high, target.shift)
     if upper > target.delta:
-        raise CertificateError(f"design: delta is {float(upper):.12g}, which exceeds the wanted {float(target.delta):.12g}")
+        raise CertificateError(
+            f"design: delta is {float(upper):.12g}, which exceeds the wanted {float(target.delta):.12g}"
+        )
     return {
         "value": [str(half_width)] * 2,
         "bound": str(half_width),

@@ -52,13 +52,14 @@ def _sweep(weights: Sequence[int], numerator: int, denominator: int, shift: int)
     result: list[int] = []
     queue: deque[int] = deque()
     for k, weight in enumerate(weights):
+        least = weight
         if queue:
             if queue[0] < k - shift:
                 queue.popleft()
             needed = -(-result[queue[0]] * denominator // numerator)
-            weight = max(weight, needed)
-        result.append(weight)
-        while queue and result[queue[-1]] <= weight:
+            least = max(weight, needed)
+        result.append(least)
+        while queue and result[queue[-1]] <= least:
             queue.pop()
         queue.append(k)
     return result
