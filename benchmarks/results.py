@@ -24,8 +24,8 @@ GROUPS = {
     "verify": ("verify",),
     "whole": ("whole",),
 }
-"""What is divided by the peer's time; a phase that did not happen counts nothing. A second solve, where there is one, is
-asked for by the proof alone: "all proof" has it."""
+"""What is divided by the peer's time; a phase that did not happen counts nothing. A second solve is asked for by the
+proof alone, so "all proof" has it."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dpopt.problem.problem import Problem
 from dpopt.program.core import Core
 from dpopt.program.formulate import Formulation, core_for, formulate, grown
 from dpopt.program.program import Program
-from dpopt.program.reductions import reduce
+from dpopt.program.reductions import Reduction, reduce
 from dpopt.proof.infeasible import find_conflict, strictly_feasible
 from dpopt.proof.prove import Outcome, Verified, better_bound, prove_point
 from dpopt.solution import Certificate, Repair, Solution
@@ -87,7 +87,7 @@ class _Run:
         best: Outcome | None = None
         for _ in range(1 if self.problem.support.is_finite else _ROUNDS):
             outcome, stop = self.attempt(core)
-            if best is None or _is_better(outcome, best):
+            if best is None or outcome.is_better_than(best):
                 best, claim, objective = outcome, self.claim, self.objective
             elif best.verified is Verified.FEASIBLE:
                 stop = True  # a longer core did not help: the solver's digits are the limit
@@ -107,23 +107,34 @@ class _Run:
         if claim.status is Claimed.INFEASIBLE or not claim.has_point:
             return self.without_point(formulation, backend, claim), claim.status is Claimed.ERROR
         x = reduction.point(claim.x)
-        y = reduction.multipliers(claim.y) if claim.y.size else claim.y
+        y = _mapped_back(reduction, claim)
         centre = _Lazy(lambda: strictly_feasible(formulation, backend))
         outcome = self.proved(prove_point(formulation, x, y, centre))
         if outcome.verified is Verified.FAILED:
             infeasible = find_conflict(formulation, backend)
             return (infeasible, True) if infeasible is not None else (outcome, False)
         if outcome.verified is Verified.FEASIBLE and not reduction.program.has_entropy:
-            outcome = self.bounded_without_scaling(formulation, backend, outcome)
+            outcome = self.without_scaling(formulation, backend, outcome, y, centre)
         return outcome, False
 
-    def bounded_without_scaling(self, formulation: Formulation, backend: Backend, outcome: Outcome) -> Outcome:
-        """A second solve in unscaled rows: multipliers mapped back through a steep envelope lose their small digits."""
+    def without_scaling(
+        self, formulation: Formulation, backend: Backend, outcome: Outcome, y: np.ndarray, centre: _Lazy
+    ) -> Outcome:
+        """A second opinion from unscaled rows, where the gap stayed open.
+
+        Multipliers mapped back through a steep envelope lose their small digits, and an optimum that puts mass where
+        the envelope expects none is lost with its coefficients. The better point and the better bound are kept.
+        """
         plain = self.timed("reduce", lambda: reduce(formulation, scaled=False))
         claim = self.timed("solve", lambda: ask(backend, plain.program, self.options))
-        if claim.y.size == 0:
+        if not claim.has_point:
             return outcome
-        return self.proved(better_bound(formulation, outcome, plain.multipliers(claim.y)), replace=True)
+        plain_y = _mapped_back(plain, claim)
+        other = self.proved(prove_point(formulation, plain.point(claim.x), plain_y, centre))
+        if other.verified is Verified.FAILED or other.value >= outcome.value:
+            return self.proved(better_bound(formulation, outcome, plain_y))
+        self.claim, self.objective = claim, claim.objective * plain.scale
+        return self.proved(better_bound(formulation, other, y))
 
     def without_point(self, formulation: Formulation, backend: Backend, claim: Claim) -> Outcome:
         """No point to repair: is the problem infeasible, or did the solver just fail?"""
@@ -151,10 +162,10 @@ class _Run:
             raise BackendError(f"backend '{self.backend.name}' cannot take this program: {supported.reason}")
         return self.backend
 
-    def proved(self, outcome: Outcome, *, replace: bool = False) -> Outcome:
+    def proved(self, outcome: Outcome) -> Outcome:
         """Book the seconds of a proof."""
         for phase, seconds in outcome.seconds.items():
-            self.timings[phase] = seconds if replace else self.timings[phase] + seconds
+            self.timings[phase] += seconds
         return outcome
 
     def timed(self, phase: str, work: Any) -> Any:
@@ -206,6 +217,11 @@ class _Lazy:
         return self.value
 
 
+def _mapped_back(reduction: Reduction, claim: Claim) -> np.ndarray:
+    """The claim's multipliers in the formulation's rows; empty when the solver gave none."""
+    return reduction.multipliers(claim.y) if claim.y.size else claim.y
+
+
 def _backend(wanted: object) -> Backend:
     """The backend of a name, or an object that is one."""
     if isinstance(wanted, str):
@@ -213,12 +229,3 @@ def _backend(wanted: object) -> Backend:
     if isinstance(wanted, type) or not isinstance(wanted, Backend):
         raise InputError("backend", f"must be a registered name, 'auto' or a backend object, not {wanted!r}")
     return wanted
-
-
-def _is_better(outcome: Outcome, best: Outcome) -> bool:
-    rank = {Verified.FAILED: 0, Verified.FEASIBLE: 1, Verified.INFEASIBLE: 2, Verified.OPTIMAL: 3}
-    if rank[outcome.verified] != rank[best.verified]:
-        return rank[outcome.verified] > rank[best.verified]
-    if outcome.gap is None or best.gap is None:
-        return outcome.gap is not None
-    return outcome.gap < best.gap * Fraction(9, 10)

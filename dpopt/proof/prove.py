@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from time import perf_counter
@@ -61,12 +61,26 @@ class Outcome:
         return None if bound is None else Fraction(bound)
 
     @property
+    def value(self) -> Fraction:
+        """The upper end of the proved objective (only where a pmf is proved)."""
+        return Fraction(self.certificate["derived"]["value"][1])
+
+    @property
     def gap(self) -> Fraction | None:
         """The largest possible distance between value and bound."""
         value, bound = self.certificate.get("derived", {}).get("value"), self.bound
         if value is None or bound is None:
             return None
         return max(abs(Fraction(value[0]) - bound), abs(Fraction(value[1]) - bound))
+
+    def is_better_than(self, other: Outcome) -> bool:
+        """Whether more is proved here: a better status, or a gap that is smaller by a tenth."""
+        rank = {Verified.FAILED: 0, Verified.FEASIBLE: 1, Verified.INFEASIBLE: 2, Verified.OPTIMAL: 3}
+        if rank[self.verified] != rank[other.verified]:
+            return rank[self.verified] > rank[other.verified]
+        if self.gap is None or other.gap is None:
+            return self.gap is not None
+        return self.gap < other.gap * Fraction(9, 10)
 
 
 def prove_point(
@@ -101,14 +115,13 @@ def better_bound(formulation: Formulation, outcome: Outcome, y: np.ndarray) -> O
         return outcome
     started = perf_counter()
     certificate = _certified(formulation, outcome.repaired, y)
-    seconds = dict(outcome.seconds)
-    seconds["bound"] = seconds.get("bound", 0.0) + perf_counter() - started
-    if isinstance(certificate, str):
-        return outcome
-    other = Outcome(Verified(certificate["derived"]["verified"]), "", certificate, outcome.repaired, seconds=seconds)
-    if other.gap is not None and (outcome.gap is None or other.gap < outcome.gap):
-        return other
-    return outcome
+    seconds = {"bound": perf_counter() - started}
+    if not isinstance(certificate, str):
+        verified = Verified(certificate["derived"]["verified"])
+        other = Outcome(verified, "", certificate, outcome.repaired, seconds=seconds)
+        if other.gap is not None and (outcome.gap is None or other.gap < outcome.gap):
+            return other
+    return replace(outcome, seconds=seconds)
 
 
 def _certified(formulation: Formulation, repaired: Repaired, y: np.ndarray) -> dict[str, Any] | str:
