@@ -15,7 +15,7 @@ from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import NamedTuple
 
-from flint import arb, ctx, fmpq
+from flint import arb, ctx, fmpq, fmpz
 
 from dpopt.errors import InputError
 
@@ -133,6 +133,8 @@ def rational_text(number: Fraction | int) -> str:
 
 def ball(number: Fraction | int) -> arb:
     """`number` as a ball at the working precision of flint's context."""
+    if number.denominator == 1:
+        return arb(fmpz(number.numerator))
     return arb(fmpq(number.numerator, number.denominator))
 
 

@@ -216,6 +216,12 @@ def _horner(descending: Sequence[int], points: range) -> list[int]:
         return [0] * len(points)
     if len(descending) == 1:
         return [descending[0]] * len(points)
+    if len(descending) == 2:
+        slope, level = descending
+        return [slope * k + level for k in points]
+    if len(descending) == 3:
+        square, slope, level = descending
+        return [(square * k + slope) * k + level for k in points]
     values = []
     for k in points:
         value = 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from flint import arb, fmpz, fmpz_poly
@@ -179,7 +180,7 @@ class Pmf:
     def weighted_sum(self, function: LatticeFunction) -> Fraction:
         """The sum of weight times `function` over the whole support, tails in closed form."""
         values, unit = function.integers(self.start, self.end)
-        result = Fraction(sum(w * v for w, v in zip(self.weights, values, strict=True)), unit)
+        result = Fraction(sum(map(mul, self.weights, values)), unit)
         if self.tails is None:
             return result
         period = self.tails.period

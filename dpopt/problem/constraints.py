@@ -368,7 +368,7 @@ class ApproxDP(Constraint):
     def __post_init__(self) -> None:
         number = exact(self.delta, "delta")
         if not 0 < number <= 1:
-            raise InputError("delta", f"must be positive and at most 1, not {number} (for delta = 0 ask for pure-dp)")
+            raise InputError("delta", f"must lie between 0 and 1, not {number}; for delta = 0 ask for pure-dp")
         _set(self, epsilon=read_epsilon(self.epsilon), delta=number, sensitivity=read_sensitivity(self.sensitivity))
 
     def terms(self, setting: Setting) -> tuple[Term, ...]:

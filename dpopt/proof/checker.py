@@ -364,11 +364,11 @@ def _terms_margin(law: Law, total: Fraction, constraint: Constraint) -> Fraction
 
 
 def _symmetric_margin(law: Law) -> Fraction:
-    """Equal on two whole periods beyond the longer arm of the core: then the tails agree for good.
+    """Equal on one whole period beyond the longer arm of the core: then the tails agree for good.
 
-    The first period compares the blocks from which the tails grow, the second compares the two ratios.
+    That period is one block of either tail, and the blocks it grows from agree too: so do the ratios, or all is 0.
     """
-    reach = max(abs(law.start), abs(law.end)) + 2 * law.period
+    reach = max(abs(law.start), abs(law.end)) + law.period
     if reach > MAX_POINTS:
         raise CertificateError(f"the core reaches beyond {MAX_POINTS} points from 0")
     by = max(law.start + reach, reach - law.end)
@@ -755,8 +755,7 @@ def _chain_limit(statement: Statement, reduced: _Reduced, chain: Chain, growth: 
         f(k) = S(k) - lambda a / (1 - a),     S(k) = sum over t >= 1 of a^t d(k + t m).
 
     Since S(k - m) = a (d(k) + S(k)), the reduced cost d - lambda + f(k) - E f(k - m) of every point beyond the core
-    is 0. So if f >= 0 at *all* chain points, and d - lambda + (f on the last blocks) >= 0 at the core points that are
-    allowed, then sum d p >= lambda: summed up to a horizon, only -f(k) p(k) on the outermost m points remains, and
+    is 0. So if f >= 0 at *all* chain points, and d - lambda + (f on the last blocks) >= 0 at all core points, then sum d p >= lambda: summed up to a horizon, only -f(k) p(k) on the outermost m points remains, and
     this vanishes as the horizon grows, because f(k) p(k) is at most the rest of a convergent sum.
 
     S is rounded down in each step of the recursion, so that numbers do not grow. The multipliers need not be the
@@ -782,9 +781,8 @@ def _chain_limit(statement: Statement, reduced: _Reduced, chain: Chain, growth: 
         for place, (sums, _) in zip((start - chain.low + x, shift - 1 - x), sides, strict=True):
             raised[place] += sums[x]
             blocks[place] += 1
-    forbidden = statement.forbidden
     for count in (0, 1, 2):
-        core = [v for k, v in enumerate(raised) if blocks[k] == count and chain.low + k not in forbidden]
+        core = [v for v, found in zip(raised, blocks, strict=True) if found == count]
         if core:  # v / unit - lambda (1 + count a / (1 - a)) >= 0
             limits.append(Fraction(min(core) * rest, unit * (rest + count * fine)))
     return _minimum(limits)

@@ -178,6 +178,7 @@ def test_symmetry_compares_cores_of_any_position_and_both_ratios() -> None:
     assert "differ" in refused(law(-1, [6, 8, 6, 4], period=1, left=half, right=half), {"type": "symmetric"})
     assert "differ" in refused(law(0, [4, 1], left=half, right=half), {"type": "symmetric"})
     assert "differ" in refused(law(0, [4], left=half, right=third), {"type": "symmetric"})
+    assert "-3 and 3 differ" in refused(law(-1, [5, 0, 5], period=2, left=half, right=third), {"type": "symmetric"})
     assert "differ" in refused(law(0, [4], left=half), {"type": "symmetric"})
     assert "differ" in refused(law(-1, [1, 2, 2]), {"type": "symmetric"})
 
@@ -227,6 +228,11 @@ def test_a_tail_of_ratio_1e_minus_300_is_seen() -> None:
     assert abs(float(room) - (691 - 300 * math.log(10))) < 1e-12
     last = law(-1, [1, 10**300, 1], left=1 / E1.lower, right=1 / E1.lower)
     assert "problem.constraints[0] (pure-dp)" in refused(last, {"type": "pure-dp", "epsilon": "1"})
+
+
+def test_a_zero_is_named_by_its_index() -> None:
+    assert "index 1 is 0" in refused(law(0, [4, 0, 2]), EXACT | {"boundary": "window"}, support=integers(0, 2))
+    assert "index -1 is 0" in refused(law(0, [4, 2], right="1/2"), EXACT)
 
 
 def test_pure_dp_on_a_finite_support_means_the_window() -> None:
@@ -349,6 +355,21 @@ def test_min_delta_encloses_the_true_delta() -> None:
     low, high = map(Fraction, derive(statement(pmf, objective=objective, support=integers(-1, 1)))["value"])
     expected = 1 / 4 + (2 - math.exp(0.5)) / 4
     assert low <= high < low + Fraction(1, 2**120) and abs(float(low) - expected) < 1e-15
+
+
+def test_every_end_of_an_enclosure_is_the_safe_one() -> None:
+    """At 32 bits the two ends of e^epsilon differ visibly: the pmf is held to the lower, the reported delta spans both."""
+    low, high = exp_enclosure(Fraction(1, 2), 32)
+    constraint, objective = {"type": "approx-dp", "delta": "1"}, {"type": "min-delta"}
+    epsilon = {"epsilon": "1/2"}
+    done = derive(
+        statement(
+            TRIANGLE, constraint | epsilon, objective=objective | epsilon, support=integers(-1, 1), precision="32"
+        )
+    )
+    assert Fraction(done["checks"][0]["margin"]) == 1 - (1 + (2 - low)) / 4
+    assert [Fraction(v) for v in done["value"]] == [(1 + (2 - end)) / 4 for end in (high, low)]
+    assert done["enclosures"] == {"1/2": [str(low), str(high)]}
 
 
 # --- what the module is ------------------------------------------------------------------------------------------

@@ -508,6 +508,34 @@ def test_approximate_dp_on_all_integers() -> None:
     assert found == pytest.approx(expected, abs=1e-12) and found <= float(Fraction(value))
 
 
+def test_constant_tails_cap_the_bound() -> None:
+    """With a bounded cost the reduced cost far out is 1 - (E_hi - 1) w on the side whose events run on."""
+    high = exp_enclosure(Fraction(1), 32).upper
+    point = {"start": "0", "weights": ["1"], "step": "1", "tails": None}
+    dp, cost = {"type": "approx-dp", "epsilon": "1", "delta": "1"}, {"type": "min-expected-cost", "cost": "error"}
+    for side, other, shift in (("left", "right", "1"), ("right", "left", "-1"), ("right", "left", "1")):
+        events = {"shift": shift, "bound": str(ONE), "start": "0", "events": [], side: str(ONE), other: "0"}
+        data = statement(point, dp, objective=cost, entries={"0": {"shifts": [events]}}, precision="32")
+        inside = -high if (side, shift) == ("right", "1") else 0  # index -1 feeds the first event, 0 onwards both
+        assert Fraction(derive(data)["bound"]) == min(1 + 1 - high, 1 + inside, 1 - high * (inside != 0)) - 1
+
+
+def test_pairs_use_the_upper_end() -> None:
+    high = exp_enclosure(Fraction(1), 32).upper
+    pmf = {"start": "0", "weights": ["1", "1"], "step": "1", "tails": None}
+    dp = {"type": "pure-dp", "epsilon": "1", "boundary": "window"}
+    zero = {"type": "min-expected-cost", "cost": {"polynomial": []}}
+    entries = {"0": {"pairs": [["0", "1", str(ONE)]]}}
+    data = statement(pmf, dp, objective=zero, entries=entries, support=integers(0, 1), precision="32")
+    assert Fraction(derive(data)["bound"]) == -high
+
+
+def test_a_forbidden_point_is_no_column_on_all_integers_either() -> None:
+    pmf = {"start": "-1", "weights": ["1", "0", "1"], "step": "1", "tails": None}
+    done = derive(statement(pmf, {"type": "forbidden", "values": ["0"]}))
+    assert done["bound"] == "1" and done["verified"] == "optimal"
+
+
 # --- entropy -------------------------------------------------------------------------------------------------------
 
 
