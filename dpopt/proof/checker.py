@@ -755,8 +755,9 @@ def _chain_limit(statement: Statement, reduced: _Reduced, chain: Chain, growth: 
         f(k) = S(k) - lambda a / (1 - a),     S(k) = sum over t >= 1 of a^t d(k + t m).
 
     Since S(k - m) = a (d(k) + S(k)), the reduced cost d - lambda + f(k) - E f(k - m) of every point beyond the core
-    is 0. So if f >= 0 at *all* chain points, and d - lambda + (f on the last blocks) >= 0 at all core points, then sum d p >= lambda: summed up to a horizon, only -f(k) p(k) on the outermost m points remains, and
-    this vanishes as the horizon grows, because f(k) p(k) is at most the rest of a convergent sum.
+    is 0. So if f >= 0 at *all* chain points, and d - lambda + (f on the last blocks) >= 0 at all core points, then
+    sum d p >= lambda: summed up to a horizon, only -f(k) p(k) on the outermost m points remains, and this vanishes as
+    the horizon grows, because f(k) p(k) is at most the rest of a convergent sum.
 
     S is rounded down in each step of the recursion, so that numbers do not grow. The multipliers need not be the
     f above: with S(k - m) <= a (d(k) + S(k)), all that is lost is that a point beyond the core has a reduced cost

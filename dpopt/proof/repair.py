@@ -167,7 +167,7 @@ def _rungs(formulation: Formulation, p: np.ndarray, centre: Callable[[], np.ndar
             for part in (1, 3):
                 weight = part * float(step)
                 for interior in variants:
-                    yield _Rung((1 - weight) * p + weight * inner, step, weight, interior)
+                    yield _Rung((1 - weight) * p + weight * inner, step / 1000, weight, interior)
         elif private:
             yield _Rung(p, step)
     yield _Rung(np.where(p < 1e-9 * p.max(), 0.0, p), tight=True)

@@ -531,9 +531,9 @@ def test_pairs_use_the_upper_end() -> None:
 
 
 def test_a_forbidden_point_is_no_column_on_all_integers_either() -> None:
-    pmf = {"start": "-1", "weights": ["1", "0", "1"], "step": "1", "tails": None}
-    done = derive(statement(pmf, {"type": "forbidden", "values": ["0"]}))
-    assert done["bound"] == "1" and done["verified"] == "optimal"
+    pmf = {"start": "-2", "weights": ["1", "0", "0", "0", "1"], "step": "1", "tails": None}
+    done = derive(statement(pmf, {"type": "forbidden", "values": ["0", "-1", "1"]}))
+    assert done["bound"] == "2" and done["verified"] == "optimal"
 
 
 # --- entropy -------------------------------------------------------------------------------------------------------

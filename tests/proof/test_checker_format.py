@@ -133,7 +133,7 @@ def test_every_altered_derived_field_is_named(name: str) -> None:
         now = certificate
         for key in ("derived", *path):
             now = now[key]
-        for value in ("1/7", None, True, 0.5, [], {}, {"x": "1"}, ["1", "1"], "optimal", str(now) + "0"):
+        for value in ("1/7", None, True, 1, 0.5, [], {}, {"x": "1"}, ["1", "1"], "optimal", str(now) + "0"):
             if value == now and type(value) is type(now):
                 continue
             verdict = verify(altered(certificate, ("derived", *path), value))
