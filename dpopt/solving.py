@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatch
 from time import perf_counter
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpopt.backends.base import Backend, Claim, Claimed, ask
-from dpopt.backends.registry import choose_backend, get_backend
+from dpopt.backends.registry import candidates, get_backend
 from dpopt.errors import BackendError, InputError
 from dpopt.problem.problem import Problem
 from dpopt.program.core import Core
@@ -80,9 +81,21 @@ class _Run:
         self.timings = dict.fromkeys(("formulate", "reduce", "solve", "repair", "bound"), 0.0)
         self.claim: Claim | None = None
         self.objective = float("nan")
+        self.candidates: Iterator[tuple[Backend, str]] = iter(())
+        self.failures: list[str] = []
 
     def solution(self) -> Solution:
-        """Solve, prove, and widen the core on all integers until both sides close."""
+        """The best that the wanted backend, or one after the other of `auto`'s, lets dpopt prove."""
+        outcome = self.widened()
+        while outcome.verified is Verified.FAILED and self.next_candidate():
+            self.failures.append(outcome.reason)
+            outcome = self.widened()
+        if outcome.verified is Verified.FAILED and self.failures:
+            outcome = replace(outcome, reason="; ".join([*self.failures, outcome.reason]))
+        return self.report(outcome)
+
+    def widened(self) -> Outcome:
+        """One backend: solve, prove, and widen the core on all integers until both sides close."""
         core = core_for(self.problem)
         best: Outcome | None = None
         for _ in range(1 if self.problem.support.is_finite else _ROUNDS):
@@ -94,8 +107,16 @@ class _Run:
             if stop or best.verified in (Verified.OPTIMAL, Verified.INFEASIBLE):
                 break
             core = grown(core)
-        assert best is not None and claim is not None
-        return self.report(best, claim, objective)
+        assert best is not None
+        self.claim, self.objective = claim, objective
+        return best
+
+    def next_candidate(self) -> bool:
+        """Whether `auto` has another backend to try; it then is the current one."""
+        found = next(self.candidates, None)
+        if found is not None:
+            self.backend, self.backend_reason = found
+        return found is not None
 
     def attempt(self, core: Core) -> tuple[Outcome, bool]:
         """One core: formulate, reduce, solve, prove. The flag says that a longer core cannot help."""
@@ -150,7 +171,8 @@ class _Run:
         """The backend, chosen once."""
         if self.backend is None:
             if self.wanted == "auto":
-                self.backend, self.backend_reason = choose_backend(program)
+                self.candidates = candidates(program)
+                self.backend, self.backend_reason = next(self.candidates)
             else:
                 self.backend = _backend(self.wanted)
                 self.backend_reason = "asked for"
@@ -175,16 +197,18 @@ class _Run:
         self.timings[phase] += perf_counter() - started
         return result
 
-    def report(self, outcome: Outcome, claim: Claim, objective: float) -> Solution:
+    def report(self, outcome: Outcome) -> Solution:
         """The solution object."""
+        claim = self.claim
         assert self.backend is not None
+        assert claim is not None
         repaired = outcome.repaired
         proved = outcome.verified in (Verified.OPTIMAL, Verified.FEASIBLE)
         repair = None
         if proved and repaired is not None:
             low = Fraction(outcome.certificate["derived"]["value"][0])
             sign = -1 if self.problem.objective_term.maximise else 1
-            paid = sign * float(low) - objective
+            paid = sign * float(low) - self.objective
             repair = Repair(repaired.mass_moved, paid, repaired.mixed)
         return Solution(
             problem=self.problem,

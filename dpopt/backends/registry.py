@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import logging
+from collections.abc import Iterator
 from importlib import import_module, metadata
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = [
     "available_backends",
     "backend_availability",
     "backend_names",
+    "candidates",
     "choose_backend",
     "get_backend",
     "register_backend",
@@ -133,13 +135,23 @@ def available_backends() -> tuple[str, ...]:
 
 
 def choose_backend(program: Program) -> tuple[Backend, str]:
-    """What ``backend="auto"`` means for this program, and why.
+    """What ``backend="auto"`` means for this program, and why: the first of `candidates`."""
+    return next(candidates(program))
+
+
+def candidates(program: Program) -> Iterator[tuple[Backend, str]]:
+    """The backends that ``backend="auto"`` tries for this program, each with the reason, best first.
 
     Newton for an entropy over a pmf alone with few rows (ratios of neighbours not counted), cvxpy for other entropies,
-    HiGHS for linear programs; when the first choice cannot run, the next backend that supports the program.
+    HiGHS for linear programs; then the others that support the program. Solvers are imported as their turn comes.
+
+    Raises
+    ------
+    BackendError
+        No backend can take the program.
     """
     first, why = _preference(program)
-    refusals = []
+    refusals, found = [], False
     for name in (first, *(other for other in backend_names() if other != first)):
         try:
             backend = get_backend(name)
@@ -147,14 +159,20 @@ def choose_backend(program: Program) -> tuple[Backend, str]:
             refusals.append(str(error))
             continue
         support = backend.supports(program)
-        if not support.supported:
-            refusals.append(f"{name}: {support.reason}")
+        availability = backend.availability() if support.supported else Availability(False, support.reason)
+        if not availability.available:
+            refusals.append(f"{name}: {availability.reason}")
             continue
-        availability = backend.availability()
-        if availability.available:
-            return backend, why if name == first else f"{why}, but '{first}' cannot take it here; '{name}' can"
-        refusals.append(f"{name}: {availability.reason}")
-    raise BackendError("no backend can take this program: " + "; ".join(refusals))
+        if name == first:
+            reason = why
+        elif found:
+            reason = f"{why}, but nothing could be proved from what it answered"
+        else:
+            reason = f"{why}, but '{first}' cannot take it here; '{name}' can"
+        found = True
+        yield backend, reason
+    if not found:
+        raise BackendError("no backend can take this program: " + "; ".join(refusals))
 
 
 def _preference(program: Program) -> tuple[str, str]:

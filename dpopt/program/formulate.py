@@ -37,7 +37,7 @@ from dpopt.program.blocks import (
     RatioBlock,
     WassersteinBlock,
 )
-from dpopt.program.core import Closure, Core
+from dpopt.program.core import Closure, Core, floats
 from dpopt.program.program import Program
 
 _MAX_ROWS = 2e7  # about 5 GB in a solver
@@ -160,12 +160,7 @@ def formulate(
     kept = [(i, term) for i, group in enumerate(problem.terms) if keep is None or i in keep for term in group]
     objective = problem.objective_term
     cost = core.coefficients(objective.cost) if with_objective else np.zeros(core.size)
-    upper = np.full(core.size, INF)
-    for _, term in kept:
-        if isinstance(term, ZeroTerm):
-            inside = [k - core.first for k in term.indices if core.first <= k <= core.last]
-            upper[inside] = 0.0
-    assembly.add_columns(cost, upper=upper)
+    assembly.add_columns(cost, upper=np.where(_possible(core, [term for _, term in kept]), INF, 0.0))
     blocks: list[Block] = [MassBlock.write(assembly, core.coefficients(LatticeFunction.constant(1)))]
     if with_objective and isinstance(objective, WassersteinTerm):
         blocks.append(WassersteinBlock.write(assembly, objective))
@@ -180,6 +175,39 @@ def formulate(
             blocks.append(block)
     entropy = with_objective and isinstance(objective, EntropyTerm)
     return Formulation(problem, core, assembly.program(entropy), tuple(blocks))
+
+
+def _possible(core: Core, terms: list[Term]) -> np.ndarray:
+    """Where mass is possible at all: not forbidden, and not excluded by an expectation bounded at its extreme.
+
+    ``E f <= min f`` leaves only the points where f is least; a solver would need infinite multipliers to say so.
+    """
+    alive = np.ones(core.size, dtype=bool)
+    for term in terms:
+        if isinstance(term, ZeroTerm):
+            alive[[k - core.first for k in term.indices if core.first <= k <= core.last]] = False
+    if core.closure is not None:
+        return alive
+    bounded, known = [t for t in terms if isinstance(t, ExpectationTerm)], -1
+    while alive.any() and alive.sum() != known:
+        known = alive.sum()
+        for term in bounded:
+            values = floats(term.function, core.first, core.last)
+            for side, sign in ((term.at_most, 1.0), (term.at_least, -1.0)):
+                least = float((sign * values[alive]).min(initial=INF))
+                if side is not None and abs(sign * float(side) - least) <= 1e-12 * (1 + abs(least)):
+                    alive &= _attains(term.function, side, core, alive)
+    return alive
+
+
+def _attains(function: LatticeFunction, side: Fraction, core: Core, alive: np.ndarray) -> np.ndarray:
+    """Where the function is exactly the bound, if the bound is its extreme over the points alive; else everywhere."""
+    values, unit = function.integers(core.first, core.last)
+    wanted = side * unit
+    here = [v for v, possible in zip(values, alive.tolist(), strict=True) if possible]
+    if wanted not in (min(here), max(here)):
+        return np.ones(core.size, dtype=bool)
+    return np.array([v == wanted for v in values])
 
 
 def _refuse_what_does_not_fit(problem: Problem, core: Core) -> None:

@@ -16,12 +16,13 @@ Everything is integer arithmetic over common denominators; balls are used for lo
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
 from math import comb, lcm
+from operator import mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,7 @@ __all__ = ["Verdict", "certify", "derive", "verify"]
 
 BITS = 64  # logarithms are rounded to multiples of 2^-64
 OPTIMAL_GAP = Fraction(1, 10**6)
+_LONGEST = 4096  # bits of a denominator that is still written out
 _MAX_BITS = 8_000_000_000  # of all integers of one computation together (1 GB)
 _MAX_STEPS = 5_000_000_000  # comparisons of hockey-stick sums
 _MAX_HORIZON = 1 << 21  # points beyond the tables at which a tail polynomial is evaluated one by one
@@ -202,7 +204,7 @@ class _Derivation:
                 margin = self.margin(law, total, constraint)
             except CertificateError as error:
                 raise CertificateError(f"problem.constraints[{i}] ({brief(constraint.type)}): {error}") from None
-            found.append({"constraint": constraint.type, "holds": True, "margin": text(margin)})
+            found.append({"constraint": constraint.type, "holds": True, "margin": text(_short(margin).lower)})
         return found
 
     def margin(self, law: Law, total: Fraction, constraint: Constraint) -> Fraction:
@@ -229,19 +231,17 @@ class _Derivation:
         if objective.form == "delta":
             ends = self.enclosures[objective.epsilon]
             lower, upper = (_divergence(law, total, objective.shift, e) for e in (ends.upper, ends.lower))
-            return Enclosure(lower, upper)
+            return Enclosure(_short(lower).lower, _short(upper).upper)
         if objective.form == "linear":
-            exact = _expectation(law, total, objective.cost)
-        else:
-            exact = self.statement.step * _wasserstein(law, total, objective)
-        return Enclosure(exact, exact)
+            return _short(_expectation(law, total, objective.cost))
+        return _short(self.statement.step * _wasserstein(law, total, objective))
 
     def bound(self) -> Fraction | None:
         """The bound that the multipliers prove; None if they prove none."""
         statement, chain = self.statement, self.statement.multipliers.chain
         upper = {epsilon: int(ends.upper * (1 << statement.precision)) for epsilon, ends in self.enclosures.items()}
         parts = _parts(statement, upper)
-        reduced, forbidden = _reduced(statement, parts), statement.forbidden
+        reduced, forbidden = _reduced(statement, parts), statement.forbidden | _implied_zeros(statement)
         allowed = [v for k, v in enumerate(reduced.values, reduced.low) if k not in forbidden]
         if statement.window is not None and not allowed:
             if statement.infeasible:
@@ -289,7 +289,7 @@ def _total(law: Law) -> Fraction:
 def _expectation(law: Law, total: Fraction, function: LatticeFunction) -> Fraction:
     """E h(Z), exactly."""
     values, unit = function.integers(law.start, law.end)
-    result = Fraction(sum(w * v for w, v in zip(law.weights, values, strict=True) if w), unit)
+    result = Fraction(sum(map(mul, law.weights, values)), unit)
     period = law.period
     for ratio, first, step, beyond in (
         (law.right, law.end - period + 1, period, function.end - law.end),
@@ -335,6 +335,17 @@ def _affordable(bits: int, count: int) -> None:
 
 
 # --- the checks ----------------------------------------------------------------------------------------------------
+
+
+def _short(exact: Fraction) -> Enclosure:
+    """The number itself, or its neighbours at 2^-128 where it is too long to be written down.
+
+    A tail ratio to the power of a wide input's range makes exact values of a hundred thousand digits.
+    """
+    if exact.denominator.bit_length() <= _LONGEST:
+        return Enclosure(exact, exact)
+    low = (exact.numerator << 128) // exact.denominator
+    return Enclosure(Fraction(low, 1 << 128), Fraction(low + 1, 1 << 128))
 
 
 def _room(margin: Fraction, what: str) -> Fraction:
@@ -474,9 +485,11 @@ def _entropy(law: Law) -> Enclosure:
         return Enclosure(Fraction(0), Fraction(0))
     total = sum(weights)
 
+    counts = Counter(weights)  # mirror images share a logarithm
+
     def compute() -> arb:
-        balls = (ball(w) for w in weights if w > 1)
-        return ball(total).log() - sum((b * b.log() for b in balls), ball(0)) / ball(total)
+        balls = ((ball(w), n) for w, n in counts.items() if w > 1)
+        return ball(total).log() - sum((b * n * b.log() for b, n in balls), ball(0)) / ball(total)
 
     low = floor_scaled(compute, BITS)
     return Enclosure(Fraction(low, 1 << BITS), Fraction(low + 1, 1 << BITS))
@@ -664,6 +677,27 @@ def _reduced(statement: Statement, parts: _Parts) -> _Reduced:
         left.append(((Fraction(event.left),), Fraction(fine - growth, small)))
         right.append(((Fraction(event.right),), Fraction(fine - growth, small)))
     return _Reduced(low, values, unit, _combined(left), _combined(right))
+
+
+def _implied_zeros(statement: Statement) -> frozenset[int]:
+    """Points of a window that a constraint leaves without mass: ``E h <= min h`` allows only where h is least.
+
+    No finite multiplier says so much. One constraint's zeros may sharpen the next one's minimum.
+    """
+    if statement.window is None:
+        return frozenset()
+    low, high = statement.window
+    bounded = [t for c in statement.constraints if c.form == "terms" for t in c.terms]
+    alive, known = [k for k in range(low, high + 1) if k not in statement.forbidden], -1
+    while alive and len(alive) != known:
+        known = len(alive)
+        for term in bounded:
+            values, unit = term.function.integers(low, high)
+            for side, extreme in ((term.at_most, min), (term.at_least, max)):
+                if alive and side is not None and side * unit == (best := extreme(values[k - low] for k in alive)):
+                    alive = [k for k in alive if values[k - low] == best]
+    left = set(alive)
+    return frozenset(k for k in range(low, high + 1) if k not in left)
 
 
 def _hull(statement: Statement, parts: _Parts) -> tuple[int, int]:
