@@ -87,7 +87,8 @@ def exact(value: object, argument: str) -> Fraction:
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, Decimal | Real):
-        if not math.isfinite(value):
+        finite = value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)
+        if not finite:
             raise InputError(argument, f"must be finite, not {value}")
         text = str(value) if isinstance(value, Decimal) else repr(float(value))
         return _from_text(text, argument, wanted)
@@ -106,7 +107,10 @@ def _from_text(text: str, argument: str, wanted: str) -> Fraction:
 
 
 def _brief(value: object) -> str:
-    text = repr(value)
+    try:
+        text = str(value) if isinstance(value, Rational) else repr(value)
+    except ValueError:  # Python does not print integers beyond 4,300 digits
+        return "a number of more than 4300 digits"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -122,7 +126,7 @@ def exact_integer(value: object, argument: str, *, at_least: int | None = None) 
     if number.denominator != 1:
         raise InputError(argument, f"must be an integer, not {_brief(value)}")
     if at_least is not None and number < at_least:
-        raise InputError(argument, f"must be at least {at_least}, not {number}")
+        raise InputError(argument, f"must be at least {at_least}, not {_brief(number)}")
     return number.numerator
 
 
@@ -174,7 +178,7 @@ def exp_enclosure(exponent: Fraction, bits: int = 128) -> Enclosure:
     (Fraction(2850325, 1048576), Fraction(1, 1048576))
     """
     if abs(exponent) > _MAX_EXPONENT:
-        raise InputError("epsilon", f"must be at most {_MAX_EXPONENT}, not {exponent}")
+        raise InputError("epsilon", f"must be at most {_MAX_EXPONENT}, not {_brief(exponent)}")
     if exponent == 0:
         return Enclosure(Fraction(1), Fraction(1))
     low = floor_scaled(lambda: ball(exponent).exp(), bits)

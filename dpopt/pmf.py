@@ -88,6 +88,8 @@ class Pmf:
     tails: Tails | None = None
 
     def __init__(self, start: int, weights: Iterable[int], step: Number = 1, tails: Tails | None = None) -> None:
+        if not isinstance(weights, Iterable):
+            raise InputError("weights", f"must be a list of integers >= 0, not {weights!r}")
         weights = tuple(weights)
         if not weights:
             raise InputError("weights", "must hold at least one weight")
@@ -133,10 +135,19 @@ class Pmf:
 
     @cached_property
     def is_symmetric(self) -> bool:
-        """Whether p(-k) = p(k) for every k."""
+        """Whether p(-k) = p(k) for every k, however the core lies."""
         tails = self.tails
         mirrored_tails = tails is None or tails.left == tails.right
-        return self.start == -self.end and mirrored_tails and self.weights == self.weights[::-1]
+        if self.start == -self.end and mirrored_tails and self.weights == self.weights[::-1]:
+            return True
+        if tails is None:
+            used = [k for k, w in enumerate(self.weights) if w]
+            first, last = used[0], used[-1]
+            centred = self.start + first == -(self.start + last)
+            return centred and self.weights[first : last + 1] == self.weights[first : last + 1][::-1]
+        # two periods beyond the longer arm compare the blocks that the tails grow from, and their ratios
+        reach = max(abs(self.start), abs(self.end)) + 2 * tails.period
+        return all(self.weight(k) == self.weight(-k) for k in range(1, reach + 1))
 
     # --- masses --------------------------------------------------------------------------------------------------
 
@@ -224,7 +235,7 @@ class Pmf:
     @cached_property
     def entropy(self) -> Enclosure:
         """The entropy in nats, enclosed to 2^-64: ``ln W - sum(w ln w) / W``, tails in closed form."""
-        if len([w for w in self.weights if w]) == 1 and self.tails is None:
+        if sum(w > 0 for w in self.weights) == 1 and not any(any(block) for _, block in self._tail_blocks()):
             return Enclosure(Fraction(0), Fraction(0))
         low = floor_scaled(self._entropy_ball, 64)
         return Enclosure(Fraction(low, 1 << 64), Fraction(low + 1, 1 << 64))

@@ -7,7 +7,7 @@ looks at all shifts in both directions; sums over geometric tails are exact.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 from dpopt.arithmetic import Enclosure, Number, exact, exp_enclosure, log_enclosure
@@ -15,6 +15,9 @@ from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 
 __all__ = ["delta", "epsilon", "hockey_stick", "largest_ratio", "lattice_shift"]
+
+
+_LARGEST = 700  # e^epsilon is enclosed up to here
 
 
 def lattice_shift(sensitivity: Number, step: Fraction, argument: str = "sensitivity") -> int:
@@ -84,21 +87,24 @@ def hockey_stick(pmf: Pmf, factor: Fraction, shift: int) -> Fraction:
     `factor` stands for e^epsilon: with a lower end of its enclosure this is an upper bound of the divergence.
     """
     numerator, denominator = factor.numerator, factor.denominator
-    reach = abs(shift)
+    return _pair_sum(pmf, shift, lambda w, v: max(w * denominator - v * numerator, 0)) / denominator
+
+
+def _pair_sum(pmf: Pmf, shift: int, term: Callable[[int, int], int]) -> Fraction:
+    """The sum of ``term(p(k), p(k - shift))`` over all integers, for a term that scales with its arguments.
+
+    ``term(0, v)`` must be 0. Once both points lie in the same tail, the term repeats with the tail's period and ratio.
+    """
     if pmf.tails is None:
-        moved = _moved(pmf.weights, shift)
-        excess = sum(e for w, v in zip(pmf.weights, moved, strict=True) if (e := w * denominator - v * numerator) > 0)
-        return Fraction(excess, denominator) / pmf.total
-    # Once both k and k - shift lie in the same tail, the term repeats with the tail's period and ratio.
-    period = pmf.tails.period
+        return sum(map(term, pmf.weights, _moved(pmf.weights, shift))) / pmf.total
+    reach, period = abs(shift), pmf.tails.period
     _, weights, unit = explicit_weights(pmf, 3 * reach + period)
-    inner = range(reach, len(weights) - reach)
-    terms = [max(weights[i] * denominator - weights[i - shift] * numerator, 0) for i in inner]
-    excess_sum = Fraction(sum(terms))
+    terms = [term(weights[i], weights[i - shift]) for i in range(reach, len(weights) - reach)]
+    total = Fraction(sum(terms))
     for ratio, block in ((pmf.tails.left, terms[:period]), (pmf.tails.right, terms[-period:])):
         if ratio is not None:
-            excess_sum += sum(block) * ratio / (1 - ratio)
-    return excess_sum / denominator / unit
+            total += sum(block) * ratio / (1 - ratio)
+    return total / unit
 
 
 def _moved(weights: Sequence[int], shift: int) -> list[int]:
@@ -176,24 +182,36 @@ def epsilon(pmf: Pmf, delta: Number = 0, sensitivity: Number = 1) -> Enclosure:
             )
     elif wanted == 0:
         return log_enclosure(Fraction(numerator, denominator))
-    low, high = Fraction(0), Fraction(1)
     if worst_hockey_stick(pmf, Fraction(1), shift) <= wanted:
-        return Enclosure(low, low)
-    while worst_hockey_stick(pmf, exp_enclosure(high)[0], shift) > wanted:
-        low, high = high, 2 * high
+        return Enclosure(Fraction(0), Fraction(0))
+    purely = log_enclosure(Fraction(numerator, denominator)).upper if denominator else Fraction(_LARGEST)
+    low, high = Fraction(0), min(Fraction(1), purely)
+    while high < purely and not (found := _reaches(pmf, shift, wanted, high)):
+        low, high = (high if found is False else low), min(2 * high, purely)
+        if high > _LARGEST:
+            return Enclosure(low, purely)
+    if not denominator and high == purely and not _reaches(pmf, shift, wanted, high):
+        raise InputError("delta", f"= {float(wanted):.6g} is reached by no epsilon up to {_LARGEST}")
     while high - low > Fraction(1, 1 << 40):
         middle = (low + high) / 2
-        if worst_hockey_stick(pmf, exp_enclosure(middle)[0], shift) <= wanted:
-            high = middle
-        else:
-            low = middle
+        found = _reaches(pmf, shift, wanted, middle)
+        if found is None:
+            break  # the answer is closer to `middle` than any enclosure that is tried can tell
+        low, high = (low, middle) if found else (middle, high)
     return Enclosure(low, high)
+
+
+def _reaches(pmf: Pmf, shift: int, wanted: Fraction, value: Fraction) -> bool | None:
+    """Whether delta at epsilon = `value` is at most `wanted`, proved; None where 1,024 bits do not tell."""
+    for bits in (128, 1024):
+        low, high = exp_enclosure(value, bits)
+        if worst_hockey_stick(pmf, low, shift) <= wanted:
+            return True
+        if worst_hockey_stick(pmf, high, shift) > wanted:
+            return False
+    return None
 
 
 def _unreachable_mass(pmf: Pmf, shift: int) -> Fraction:
     """The limit of delta(epsilon): the largest mass, over shifts, of points whose shifted point has none."""
-    _, weights, unit = explicit_weights(pmf, shift)
-    worst = 0
-    for s in (*range(1, shift + 1), *range(-shift, 0)):
-        worst = max(worst, sum(w for w, v in zip(weights, _moved(weights, s), strict=True) if v == 0))
-    return worst / unit
+    return max(_pair_sum(pmf, s, lambda w, v: 0 if v else w) for s in (*range(1, shift + 1), *range(-shift, 0)))
