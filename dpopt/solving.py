@@ -67,6 +67,8 @@ def solve(problem: Any, backend: str | Backend = "auto", *, options: Mapping[str
 
 @solve.register
 def _(problem: Problem, backend: str | Backend = "auto", *, options: Mapping[str, Any] | None = None) -> Solution:
+    if options is not None and not isinstance(options, Mapping):
+        raise InputError("options", f"must be a mapping of option names to values, not {options!r}")
     return _Run(problem, backend, dict(options or {})).solution()
 
 
