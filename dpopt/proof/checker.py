@@ -32,9 +32,9 @@ from typing import Any
 from dpopt.arithmetic import Enclosure, exp_enclosure
 from dpopt.errors import CertificateError, InputError
 from dpopt.proof.pmf_checks import margin, objective_value
-from dpopt.proof.reading import brief, parse_json, text
+from dpopt.proof.reading import brief, parse_json, reject, text
 from dpopt.proof.stated_problem import Law
-from dpopt.proof.statement import Statement, read_statement
+from dpopt.proof.statement import FORMAT, Statement, read_statement
 from dpopt.proof.weak_duality import proved_bound
 
 __all__ = ["Verdict", "certify", "derive", "verify"]
@@ -77,6 +77,8 @@ def derive(statement: Mapping[str, Any]) -> dict[str, Any]:
     """
     try:
         if isinstance(statement, Mapping) and statement.get("kind") == "target":
+            if statement.get("format") != FORMAT:
+                reject("format", f"must be {FORMAT!r}, not {brief(statement.get('format'))}")
             from dpopt.proof.target_checker import derive_target  # reads targets, which only these certificates hold
 
             return derive_target(statement, derive)

@@ -14,10 +14,10 @@ from dpopt.problem.problem import Problem
 from dpopt.problem.terms import CostTerm, ExpectationTerm, Term, ZeroTerm
 from dpopt.program.blocks import ExpectationBlock, MassBlock
 from dpopt.program.formulate import Formulation, chain_owner
+from dpopt.proof.statement import FORMAT
 
 __all__ = ["FORMAT", "multipliers", "statement"]
 
-FORMAT = "dpopt-certificate/1"
 PRECISION = 128  # bits of every enclosure of e^epsilon
 SCALE = 128  # multipliers are integers over 2^SCALE
 

@@ -122,7 +122,7 @@ def _inner_cost(objective: Objective, slopes: Sequence[int], one: int) -> Lattic
     negative = convolution([max(-s, 0) for s in padded], weights[::-1])
     # sum_k s_k F(k - j) grows by step(j) = sum_k s_k x(k - j) from j + 1 to j, and is 0 from j = width on
     steps = [p - n for p, n in zip(positive, negative, strict=True)]  # steps[j + width] is step(j)
-    sums = list(accumulate(reversed(steps)))[::-1]  # sums[j + width] is sum_k s_k F(k - j + 1)
+    sums = list(accumulate(reversed(steps)))[::-1]  # sums[j + width] is sum_k s_k F(k - j)
     table = tuple(Fraction(own - sums[j + width], unit) for j in range(1 - width, width))
     return LatticeFunction(1 - width, table, (Fraction(own - sum(padded) * total, unit),), (Fraction(own, unit),))
 
