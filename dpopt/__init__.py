@@ -20,9 +20,11 @@ _PUBLIC = {
     "dpopt.backends.registry": ("available_backends", "backend_names", "get_backend", "register_backend"),
     "dpopt.distributions": ("Distribution", "gaussian", "point", "poisson", "table", "uniform"),
     "dpopt.errors": ("BackendError", "CertificateError", "DpoptError", "InputError", "NotVerifiedError"),
+    "dpopt.family_profile": ("family_delta", "family_rate"),
     "dpopt.lattice_function": ("LatticeFunction",),
     "dpopt.pmf": ("Pmf", "Tails"),
     "dpopt.privacy": ("delta", "epsilon"),
+    "dpopt.profile": ("Profile", "privacy_profile"),
     "dpopt.problem.constraints": (
         "ApproxDP", "Expectation", "Forbidden", "Mean", "Probability", "PureDP", "SecondMoment", "Symmetric",
         "Unimodal", "Variance",
@@ -40,6 +42,13 @@ _PUBLIC = {
     "dpopt.proof.prove": ("Verified",),
     "dpopt.study.compare": ("Comparison", "Row", "compare"),
     "dpopt.solution": ("Certificate", "Design", "Solution"),
+    "dpopt.tables.costs": ("Distance",),
+    "dpopt.tables.key_table": ("KeyTable",),
+    "dpopt.tables.lookup": ("Negatives", "Zeros", "cell_keys", "noise", "perturb", "random_record_keys"),
+    "dpopt.tables.optimal": ("TableSolution", "optimal_table"),
+    "dpopt.tables.pairs": ("BothDirections", "PrivacyPairs"),
+    "dpopt.tables.quantise": ("Rule", "key_table"),
+    "dpopt.tables.sizes": ("KeySizeSearch", "Refutation", "smallest_key_size"),
     "dpopt.targeting": ("solve",),  # dispatches on problems and targets
 }  # fmt: skip
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # a library's log goes where its user sends it

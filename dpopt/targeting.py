@@ -1,33 +1,35 @@
 """The third question: a search over D, proved at both ends.
 
 Bisection is valid for all three families (their best delta falls as D grows), but nothing rests on that: the
-certificate shows that the design works and that no design of its family with one step less does.
+certificate shows that the design works and that no design of its family with one step less does. Where the search
+looks is guessed in floats (`guessed_rate`); what it finds is decided in balls, and a wrong guess only costs time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from math import inf, log
 from time import perf_counter
 from typing import Any
 
 from dpopt.arithmetic import Enclosure, exp_enclosure
 from dpopt.backends.base import Claimed
 from dpopt.errors import CertificateError
-from dpopt.family import analytic_rate, breakpoints, delta_exceeds, family_pmf
+from dpopt.family import analytic_rate, breakpoints, delta_exceeds, reaching_rate, worst_tail
 from dpopt.pmf import Pmf
 from dpopt.problem.parts import Check
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Family, Target, Then
 from dpopt.proof import checker
-from dpopt.proof.closed_form import smallest_delta_certificate
+from dpopt.proof.closed_form import smallest_delta_certificate, some_pmf_reaches
 from dpopt.proof.multipliers import FORMAT
 from dpopt.proof.prove import Verified
-from dpopt.proof.target_checker import design_problem, refutation_problem
+from dpopt.proof.target_checker import design_problem, member_pmf, precision, refutation_problem
 from dpopt.solution import Certificate, Design, Solution
 from dpopt.solving import solve
 
-__all__ = ["solve", "solve_target"]
+__all__ = ["guessed_rate", "log_delta", "outermost_rate", "solve", "solve_target"]
 
 _CLOSED_FORM = "closed form"
 
@@ -64,12 +66,11 @@ class _Search:
 
     def member(self) -> dict[str, Any]:
         """The statement for families `analytic` and `tablebuilder`."""
-        half_width = least(lambda d: self.rate_that_works(d) is not None, _first_guess(self.target))
-        rate = self.rate_that_works(half_width)
-        assert rate is not None
-        refuted = None
-        if self.target.family is Family.TABLEBUILDER:
-            rate, refuted = self.chosen_rate(half_width)
+        if self.target.family is Family.ANALYTIC:
+            half_width = least(lambda d: self.analytic_rate_that_works(d) is not None, _first_guess(self.target))
+            rate, refuted = self.analytic_rate_that_works(half_width), None
+        else:
+            half_width, rate, refuted = self.best_member()
         return {
             "format": FORMAT,
             "kind": "target",
@@ -81,43 +82,40 @@ class _Search:
             "refutation": None,
         }
 
-    def rate_that_works(self, half_width: int) -> Fraction | None:
-        """A rate of the family that reaches the target at this D, if one does."""
-        if self.target.family is Family.ANALYTIC:
-            rate = analytic_rate(half_width, self.epsilon, self.shift)
-            return rate if rate is not None and self.reaches(half_width, rate) else None
-        points = breakpoints(half_width, self.epsilon, self.shift)
-        # the paper's rule is the second entry and usually among the best: try it, then its neighbours
-        return next((rate for rate in (*points[1:], points[0]) if self.reaches(half_width, rate)), None)
+    def analytic_rate_that_works(self, half_width: int) -> Fraction | None:
+        """The rate of the paper's rule at this D, if it reaches the target."""
+        rate = analytic_rate(half_width, self.epsilon, self.shift)
+        if rate is None or delta_exceeds(half_width, rate, self.epsilon, self.shift, self.delta):
+            return None
+        return rate
 
-    def reaches(self, half_width: int, rate: Fraction) -> bool:
-        """Whether the ideal member's delta is at most the wanted one."""
-        return not delta_exceeds(half_width, rate, self.epsilon, self.shift, self.delta)
+    def best_member(self) -> tuple[int, Fraction, Fraction | None]:
+        """The least D of the family with a rate that works, that `then` asks for, and the failing one beside it."""
+        question = self.epsilon, self.shift, self.delta
+        wanted = log(self.delta.numerator) - log(self.delta.denominator)
 
-    def chosen_rate(self, half_width: int) -> tuple[Fraction, Fraction | None]:
-        """The rate that `then` asks for, and the failing one that brackets it (none for min-delta)."""
-        points = breakpoints(half_width, self.epsilon, self.shift)
-        working = [rate for rate in points if self.reaches(half_width, rate)]
+        def works(half_width: int) -> bool:
+            return log_delta(half_width, guessed_rate(half_width, *question[:2]), *question[:2]) <= wanted
+
+        half_width = least(works, _first_guess(self.target))
+        while (rate := reaching_rate(half_width, *question)) is None:
+            half_width += 1
+        while half_width and (smaller := reaching_rate(half_width - 1, *question)) is not None:
+            half_width, rate = half_width - 1, smaller
         if self.target.then in (None, Then.MIN_DELTA):
-            return min(working, key=lambda rate: _proved_delta(half_width, rate, self.target)), None
-        upward = self.target.then is Then.MIN_VARIANCE
-        inner = max(working) if upward else min(working)
-        if upward:
-            outer = min((p for p in points if p > inner), default=2 * inner)
-            while not points or self.reaches(half_width, outer):
-                outer *= 2
-        else:
-            below = [p for p in points if p < inner]
-            if not below:
-                return inner, None
-            outer = max(below)
-        while abs(outer - inner) * (1 << 34) > max(inner, outer):
-            middle = _short((inner + outer) / 2, min(inner, outer), max(inner, outer))
-            if self.reaches(half_width, middle):
-                inner = middle
-            else:
-                outer = middle
-        return inner, outer
+            return half_width, self.least_delta(half_width, rate), None
+        return half_width, *outermost_rate(half_width, *question, rate, upward=self.target.then is Then.MIN_VARIANCE)
+
+    def least_delta(self, half_width: int, rate: Fraction) -> Fraction:
+        """The breakpoint with the smallest delta, to a millionth of it."""
+        better: Fraction | None = guessed_rate(half_width, self.epsilon, self.shift)
+        seen: set[Fraction] = set()
+        while better is not None and better not in seen:  # to meet one again would be a fault, which the checker shows
+            rate = better
+            seen.add(rate)
+            level = _proved_delta(half_width, rate, self.target) * (1 - Fraction(1, 10**6))
+            better = reaching_rate(half_width, self.epsilon, self.shift, level)
+        return rate
 
     # --- any pmf -------------------------------------------------------------------------------------------------
 
@@ -144,6 +142,8 @@ class _Search:
         """Whether some pmf on [-D, D] reaches the target, by its min-delta certificate."""
         if 2 * half_width < self.shift:
             return False
+        if self.shift == 1:
+            return some_pmf_reaches(half_width, self.epsilon, self.delta)
         smallest = refutation_problem(self.target, half_width + 1)
         certificate, _ = self.certificate(smallest, half_width)
         return Fraction(certificate["derived"]["value"][1]) <= self.delta
@@ -156,6 +156,116 @@ class _Search:
         if solution.verified not in (Verified.OPTIMAL, Verified.FEASIBLE):
             raise _NoDesign(f"at D = {half_width}: {solution.message}")
         return dict(solution.certificate.data), solution.backend
+
+
+# --- members of the family, guessed and bracketed --------------------------------------------------------------------
+
+
+def log_delta(half_width: int, rate: Fraction, epsilon: Fraction, shift: int) -> float:
+    """ln delta of the ideal member in floats, to nearly full precision at any depth: a sum of terms >= 0, scaled.
+
+    Examples
+    --------
+    >>> round(log_delta(11, Fraction(1, 21), Fraction(1), 1), 9) == round(log(3.87356823686600e-4), 9)
+    True
+    """
+    import numpy as np
+
+    gamma = float(rate)
+    start = worst_tail(half_width, rate, epsilon, shift)
+    z = np.arange(start, half_width + 1, dtype=float)
+    depth = gamma * max(start, 0) ** 2
+    share = np.ones_like(z)
+    inner = z[:-shift] if shift < z.size else z[:0]
+    share[: inner.size] = np.maximum(-np.expm1(float(epsilon) - gamma * shift * (shift + 2 * inner)), 0)
+    excess = float(np.sum(np.exp(depth - gamma * z * z) * share))
+    total = 1 + 2 * float(np.sum(np.exp(-gamma * np.arange(1, half_width + 1, dtype=float) ** 2)))
+    return log(excess) - depth - log(total) if excess > 0 else -inf
+
+
+def guessed_rate(half_width: int, epsilon: Fraction, shift: int) -> Fraction:
+    """The breakpoint with the smallest delta, as floats see it, taken to fall and then to rise along the breakpoints.
+
+    Examples
+    --------
+    >>> guessed_rate(11, Fraction(1), 1)
+    Fraction(1, 19)
+    """
+    if epsilon == 0 or shift > half_width:  # the uniform pmf wins for m > D, and never otherwise
+        return Fraction(0)
+    low, high = shift // 2 + 1, half_width  # the index j of epsilon / (m (2j - m))
+
+    def at(j: int) -> float:
+        return log_delta(half_width, epsilon / (shift * (2 * j - shift)), epsilon, shift)
+
+    while low < high:
+        middle = (low + high) // 2
+        if at(middle) <= at(middle + 1):
+            high = middle
+        else:
+            low = middle + 1
+    return epsilon / (shift * (2 * low - shift))
+
+
+def outermost_rate(
+    half_width: int, epsilon: Fraction, shift: int, delta: Fraction, rate: Fraction, *, upward: bool
+) -> tuple[Fraction, Fraction | None]:
+    """The largest (`upward`) or smallest rate that reaches (epsilon, delta), and a failing one just beyond it.
+
+    Every member from the failing one on fails, which is proved. None stands for it where the uniform pmf works.
+
+    Parameters
+    ----------
+    rate : Fraction
+        A rate that works.
+
+    Examples
+    --------
+    >>> inner, outer = outermost_rate(17, Fraction(1), 1, Fraction(1, 10**5), Fraction(1, 29), upward=True)
+    >>> f"{float(inner):.9f} {float(outer):.9f}"
+    '0.034524521 0.034524521'
+    """
+
+    def works(candidate: Fraction) -> bool:
+        return not delta_exceeds(half_width, candidate, epsilon, shift, delta)
+
+    if not upward and works(Fraction(0)):
+        return Fraction(0), None
+    reached: Fraction | None = rate
+    while reached is not None:
+        points = breakpoints(half_width, epsilon, shift)
+        inner, outer = _bracket(points, reached, works, upward, Fraction(1, (half_width**2 + 1) << 34))
+        ends = (outer, None) if upward else (Fraction(0), outer)
+        reached = reaching_rate(half_width, epsilon, shift, delta, *ends)
+    return inner, outer
+
+
+def _bracket(
+    points: list[Fraction], inner: Fraction, works: Callable[[Fraction], bool], upward: bool, smallest: Fraction
+) -> tuple[Fraction, Fraction]:
+    """A working and a failing rate, 2^-34 or `smallest` apart, within one piece, beyond `inner` which works."""
+    beyond = [p for p in points if p > inner] if upward else [p for p in reversed(points) if p < inner]
+    low, high = -1, len(beyond)  # beyond[low] works or is `inner`, beyond[high] fails or does not exist
+    while high - low > 1:
+        middle = (low + high) // 2
+        if works(beyond[middle]):
+            low = middle
+        else:
+            high = middle
+    inner = beyond[low] if low >= 0 else inner
+    outer = beyond[high] if high < len(beyond) else 2 * inner or Fraction(1)
+    while high == len(beyond) and works(outer):
+        inner, outer = outer, 2 * outer
+    while (apart := abs(outer - inner)) * (1 << 34) > max(inner, outer) and apart > smallest:
+        middle_rate = _short((inner + outer) / 2, min(inner, outer), max(inner, outer))
+        if works(middle_rate):
+            inner = middle_rate
+        else:
+            outer = middle_rate
+    return inner, outer
+
+
+# --- the search over D -----------------------------------------------------------------------------------------------
 
 
 def least(works: Callable[[int], bool], guess: int) -> int:
@@ -182,8 +292,6 @@ def least(works: Callable[[int], bool], guess: int) -> int:
 
 def _first_guess(target: Target) -> int:
     """About where the analytic rule lands: 2 ln(1/delta) / epsilon, half of it for any pmf."""
-    from math import log
-
     epsilon, shift = float(target.epsilon), target.shift
     spread = log(1 / float(target.delta)) if target.delta > Fraction(1, 10**300) else 700.0
     if epsilon * 1e6 < spread:
@@ -195,7 +303,8 @@ def _first_guess(target: Target) -> int:
 def _proved_delta(half_width: int, rate: Fraction, target: Target) -> Fraction:
     from dpopt.privacy import worst_hockey_stick
 
-    return worst_hockey_stick(family_pmf(half_width, rate), exp_enclosure(target.epsilon).lower, target.shift)
+    lower = exp_enclosure(target.epsilon, precision(target)).lower
+    return worst_hockey_stick(member_pmf(target, half_width, rate), lower, target.shift)
 
 
 def _short(number: Fraction, low: Fraction, high: Fraction) -> Fraction:
@@ -217,7 +326,7 @@ def _solution(target: Target, certificate: dict[str, Any], backend: str, seconds
         pmf, rate = Pmf.from_dict(certificate["design"]["pmf"]), None
     else:
         rate = Fraction(certificate["gamma"])
-        pmf = family_pmf(half_width, rate)
+        pmf = member_pmf(target, half_width, rate)
     lower, upper = map(Fraction, derived["delta"])
     checks = tuple(Check(c["constraint"], c["holds"], Fraction(c["margin"])) for c in derived["checks"])
     return Solution(

@@ -45,8 +45,10 @@ def test_every_name_resolves() -> None:
 def test_the_contract_is_public() -> None:
     """The names that other people's scripts may rely on."""
     contract = {
-        "Problem", "Integers", "Lattice", "MaxEntropy", "MinExpectedCost", "MinWasserstein", "MinDelta", "Mean", "Variance",
-        "SecondMoment", "Expectation", "Probability", "Forbidden", "Symmetric", "Unimodal", "PureDP", "ApproxDP", "solve",
+        "Problem", "Integers", "Lattice", "MaxEntropy", "MinExpectedCost", "MinWasserstein", "MinDelta", "Mean",
+        "Variance",
+        "SecondMoment", "Expectation", "Probability", "Forbidden", "Symmetric", "Unimodal", "PureDP", "ApproxDP",
+        "solve",
         "load", "verify", "tablebuilder", "wasserstein", "target", "compare", "delta", "epsilon", "poisson", "gaussian",
         "uniform", "point", "table", "Pmf", "Tails", "Solution", "Verified", "Claimed", "register_constraint",
         "register_objective", "register_backend", "InputError",
@@ -56,7 +58,8 @@ def test_the_contract_is_public() -> None:
 
 def test_a_star_import_gives_the_public_names() -> None:
     """`from dpopt import *` works and brings in just these."""
-    found = json.loads(python("a = set(globals())\nfrom dpopt import *\nimport json; print(json.dumps(sorted(set(globals()) - a - {'a'})))"))
+    code = "a = set(globals())\nfrom dpopt import *\nimport json; print(json.dumps(sorted(set(globals()) - a - {'a'})))"
+    found = json.loads(python(code))
     assert set(dp.__all__) <= set(found) <= {*dp.__all__, "json"}
 
 
@@ -72,7 +75,22 @@ def test_importing_is_light() -> None:
     assert loaded("import dpopt", heavy) == []
 
 
-@pytest.mark.parametrize("name", ["Pmf", "Problem", "Integers", "PureDP", "MaxEntropy", "target", "delta", "poisson", "load", "verify", "InputError"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Pmf",
+        "Problem",
+        "Integers",
+        "PureDP",
+        "MaxEntropy",
+        "target",
+        "delta",
+        "poisson",
+        "load",
+        "verify",
+        "InputError",
+    ],
+)
 def test_describing_a_problem_loads_no_solver(name: str) -> None:
     """Data and exact arithmetic come without numpy and without a solver."""
     assert loaded(f"import dpopt; dpopt.{name}", (*SOLVING, *LAZY)) == []
@@ -86,10 +104,11 @@ def test_backends_load_their_solver_when_used() -> None:
 @pytest.mark.parametrize("kind", ["solution", "entropy", "infeasible", "target", "target-any"])
 def test_verifying_a_saved_certificate_loads_no_solving_path(kind: str, tmp_path: Path) -> None:
     """Each kind of certificate is re-checked by a process that has neither numpy nor a solver nor the solving rooms."""
+    absolute, entropy, five = dp.MinExpectedCost("absolute"), dp.MaxEntropy(), dp.Integers(-2, 2)
     question: dp.Problem | dp.Target = {
-        "solution": lambda: dp.Problem(objective=dp.MinExpectedCost("absolute"), constraints=[dp.PureDP(1, 2), dp.Mean(0)]),
+        "solution": lambda: dp.Problem(objective=absolute, constraints=[dp.PureDP(1, 2), dp.Mean(0)]),
         "entropy": lambda: dp.tablebuilder(D=4, V=2),
-        "infeasible": lambda: dp.Problem(support=dp.Integers(-2, 2), objective=dp.MaxEntropy(), constraints=[dp.Mean(3)]),
+        "infeasible": lambda: dp.Problem(support=five, objective=entropy, constraints=[dp.Mean(3)]),
         "target": lambda: dp.target(epsilon=1, delta="0.01", family="tablebuilder", then="max-entropy"),
         "target-any": lambda: dp.target(epsilon=1, delta="0.1", family="any", sensitivity=2),
     }[kind]()  # fmt: skip
@@ -116,7 +135,9 @@ def check(first):
 
 def test_every_module_imports_alone_and_hides_nothing() -> None:
     """No module needs another to be imported before it, and none puts itself in a function's place: one child each."""
-    code = CHECK + """
+    code = (
+        CHECK
+        + """
 import os
 import flint, numpy, scipy.optimize, scipy.sparse  # in the parent: the children are about dpopt's own modules
 failed = []
@@ -133,13 +154,16 @@ for module in sys.argv[1:]:
     failed += [module] if os.waitpid(child, 0)[1] else []
 assert not failed, failed
 """
+    )
     python(code, *MODULES)
 
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_importing_all_modules_hides_nothing(backwards: bool) -> None:
     """After all modules, in order and in reverse, every public name is what its home module says, twice."""
-    code = CHECK + """
+    code = (
+        CHECK
+        + """
 for module in sys.argv[1:]:
     importlib.import_module(module)
     check(module)
@@ -148,4 +172,5 @@ for _ in range(2):
         assert getattr(dpopt, name) is getattr(importlib.import_module(dpopt._HOME[name]), name), name
     check("all names")
 """
+    )
     python(code, *(MODULES[::-1] if backwards else MODULES))

@@ -12,12 +12,38 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
-from dpopt.arithmetic import exp_enclosure
+from flint import ctx
+
+from dpopt.arithmetic import ball, exp_enclosure
 from dpopt.pmf import Pmf
 from dpopt.proof import checker
 from dpopt.proof.multipliers import FORMAT
 
-__all__ = ["smallest_delta_certificate"]
+__all__ = ["smallest_delta_certificate", "some_pmf_reaches"]
+
+
+def some_pmf_reaches(half_width: int, epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether the smallest delta of any pmf on [-D, D] at sensitivity 1 is at most `delta`: no certificate is built.
+
+    The smallest is (E - 1) / (E^D (E + 1) - 2) with E = e^epsilon, and 1 / (2D + 1) at epsilon = 0. It is irrational
+    for any other rational epsilon, so balls decide.
+
+    Examples
+    --------
+    >>> [some_pmf_reaches(d, Fraction(1), Fraction(1, 10**6)) for d in (13, 14)]
+    [False, True]
+    """
+    if epsilon == 0 or half_width == 0:
+        return delta * (2 * half_width + 1) >= 1
+    precision = 128
+    while precision <= 1 << 20:
+        with ctx.workprec(precision):
+            growth = ball(epsilon).exp()
+            room = ball(delta) * ((ball(epsilon * half_width)).exp() * (growth + 1) - 2) - (growth - 1)
+            if room > 0 or room < 0:
+                return bool(room > 0)
+        precision *= 2
+    raise ArithmeticError("the smallest delta could not be separated from the wanted one")
 
 
 def smallest_delta_certificate(problem: Mapping[str, Any], half_width: int, epsilon: Fraction) -> dict[str, Any]:
@@ -51,22 +77,18 @@ def _truncated_laplace(half_width: int, factor: Fraction, bits: int) -> Pmf:
 
 def _chains(half_width: int, factor: Fraction, bits: int) -> list[dict[str, Any]]:
     """Event weights: cumulative sums of e^(t epsilon) over the two chains, scaled to a total bound of at most 1."""
-    powers = [Fraction(1)]
+    # Fixed point at 2^-bits, rounded down: the powers need not be exact, only equal on both sides of the bound.
+    one, growth = 1 << bits, factor.numerator * (1 << bits) // factor.denominator
+    powers = [one]
     for _ in range(half_width):
-        powers.append(_rounded(powers[-1] * factor, bits))
+        powers.append(powers[-1] * growth >> bits)
     total = 2 * sum(powers[:-1]) + powers[-1]
-    one = 1 << bits
-    above = _cumulative([int(p * one / total) for p in powers])
-    below = _cumulative([int(p * one / total) for p in powers[:-1]])
+    above = _cumulative([p * one // total for p in powers])
+    below = _cumulative([p * one // total for p in powers[:-1]])
     shifts = [_shift(-1, 0, above)]
     if half_width > 0:
         shifts.append(_shift(1, -half_width, below[::-1]))
     return shifts
-
-
-def _rounded(number: Fraction, bits: int) -> Fraction:
-    """Down to a multiple of 2^-bits: the powers need not be exact, only equal on both sides of the bound."""
-    return Fraction(int(number * (1 << bits)), 1 << bits)
 
 
 def _cumulative(values: list[int]) -> list[int]:

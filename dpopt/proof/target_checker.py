@@ -9,20 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from math import ceil, log
 from typing import Any
 
 from dpopt.arithmetic import exp_enclosure
 from dpopt.errors import CertificateError, InputError
-from dpopt.family import analytic_rate, breakpoints, delta_exceeds, family_pmf
+from dpopt.family import analytic_rate, breakpoints, delta_exceeds, family_pmf, reaching_rate
 from dpopt.pmf import Pmf
 from dpopt.privacy import worst_hockey_stick
 from dpopt.problem.target import Family, Target, Then
 
-__all__ = ["derive_target", "design_problem", "refutation_problem"]
+__all__ = ["derive_target", "design_problem", "member_pmf", "precision", "refutation_problem"]
 
 Derive = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 PRECISION = 128
+
+
+def precision(target: Target) -> int:
+    """Bits of the enclosure of e^epsilon: where delta is tiny, enough to resolve 2^-64 of it.
+
+    A pmf whose neighbouring masses all have the ratio e^epsilon shows every error of the enclosure in its delta.
+    """
+    depth = target.delta.denominator.bit_length() - target.delta.numerator.bit_length()
+    return max(PRECISION, depth + 64)
+
+
+def member_pmf(target: Target, half_width: int, rate: Fraction) -> Pmf:
+    """The canonical member, with 2^-64 of its delta resolved: the rounding of a mass counts e^epsilon times."""
+    return family_pmf(half_width, rate, max(0, ceil(float(target.epsilon) / log(2)) - 64))
 
 
 def derive_target(statement: Mapping[str, Any], derive: Derive) -> dict[str, Any]:
@@ -118,7 +133,7 @@ def _derive_member(statement: Mapping[str, Any], target: Target, half_width: int
     if target.family is Family.ANALYTIC and rate != analytic_rate(half_width, target.epsilon, target.shift):
         raise CertificateError("gamma: is not the rate that the analytic rule gives for this D")
     try:
-        pmf = family_pmf(half_width, rate)
+        pmf = member_pmf(target, half_width, rate)
     except InputError as error:
         raise CertificateError(str(error)) from None
     derived = _derived(target, half_width, pmf)
@@ -137,16 +152,16 @@ def _refute_smaller(target: Target, half_width: int) -> None:
     smaller = half_width - 1
     if smaller < 0:
         return
-    if target.family is Family.ANALYTIC:
-        only = analytic_rate(smaller, target.epsilon, target.shift)
-        rates = [] if only is None else [only]
+    if target.family is Family.TABLEBUILDER:
+        reached = reaching_rate(smaller, target.epsilon, target.shift, target.delta)
     else:
-        rates = breakpoints(smaller, target.epsilon, target.shift)
-    for rate in rates:
-        if not delta_exceeds(smaller, rate, target.epsilon, target.shift, target.delta):
-            raise CertificateError(
-                f"D: the smaller support [-{smaller}, {smaller}] reaches the target at gamma = {rate}"
-            )
+        reached = analytic_rate(smaller, target.epsilon, target.shift)
+        if reached is not None and delta_exceeds(smaller, reached, target.epsilon, target.shift, target.delta):
+            reached = None
+    if reached is not None:
+        raise CertificateError(
+            f"D: the smaller support [-{smaller}, {smaller}] reaches the target at gamma = {reached}"
+        )
 
 
 def _check_choice(
@@ -154,8 +169,8 @@ def _check_choice(
 ) -> dict[str, Any] | None:
     """The choice among the designs at D, for `tablebuilder`.
 
-    min-delta: no breakpoint has a smaller delta. min-variance (max-entropy): `refuted_gamma` lies above (below) gamma,
-    fails, and so does every breakpoint beyond it; delta is quasi-concave between breakpoints, so nothing beyond works.
+    min-delta: no member has a smaller delta. min-variance (max-entropy): `refuted_gamma` lies above (below) gamma, and
+    every member from there on fails.
     """
     refuted = statement.get("refuted_gamma")
     if target.family is Family.ANALYTIC or target.then in (None, Then.MIN_DELTA):
@@ -168,31 +183,33 @@ def _check_choice(
         return {"gamma": str(rate), "refuted_gamma": None}  # nothing has more entropy than the uniform pmf
     beyond = _rational(statement, "refuted_gamma")
     upward = target.then is Then.MIN_VARIANCE
-    if (beyond <= rate) if upward else (beyond >= rate):
+    if (beyond <= rate) if upward else not 0 <= beyond < rate:
         raise CertificateError("refuted_gamma: must lie on the other side of gamma from what 'then' wants")
     points = [b for b in breakpoints(half_width, target.epsilon, target.shift) if (b > rate if upward else b < rate)]
     if any((beyond > b) if upward else (beyond < b) for b in points):
         raise CertificateError("refuted_gamma: must lie within the piece next to gamma")
-    for failing in [beyond, *points]:
-        if not delta_exceeds(half_width, failing, target.epsilon, target.shift, target.delta):
-            raise CertificateError(f"refuted_gamma: gamma = {failing} reaches the target as well")
+    ends = (beyond, None) if upward else (Fraction(0), beyond)
+    reached = reaching_rate(half_width, target.epsilon, target.shift, target.delta, *ends)
+    if reached is not None:
+        raise CertificateError(f"refuted_gamma: gamma = {reached} reaches the target as well")
     return {"gamma": str(rate), "refuted_gamma": str(beyond)}
 
 
 def _check_least(target: Target, half_width: int, rate: Fraction) -> None:
-    """No breakpoint's delta is below the chosen one's by more than a millionth."""
+    """No member's delta is below the chosen one's by more than a millionth."""
     points = breakpoints(half_width, target.epsilon, target.shift)
     if rate not in points:
         raise CertificateError("gamma: is not one of the breakpoints among which the smallest delta lies")
-    chosen = worst_hockey_stick(family_pmf(half_width, rate), exp_enclosure(target.epsilon).lower, target.shift)
+    lower = exp_enclosure(target.epsilon, precision(target)).lower
+    chosen = worst_hockey_stick(member_pmf(target, half_width, rate), lower, target.shift)
     level = chosen * (1 - Fraction(1, 10**6))
-    for other in points:
-        if not delta_exceeds(half_width, other, target.epsilon, target.shift, level):
-            raise CertificateError(f"gamma: the breakpoint {other} has a smaller delta")
+    other = reaching_rate(half_width, target.epsilon, target.shift, level)
+    if other is not None:
+        raise CertificateError(f"gamma: the breakpoint {other} has a smaller delta")
 
 
 def _derived(target: Target, half_width: int, pmf: Pmf) -> dict[str, Any]:
-    low, high = exp_enclosure(target.epsilon, PRECISION)
+    low, high = exp_enclosure(target.epsilon, precision(target))
     upper = worst_hockey_stick(pmf, low, target.shift)
     lower = worst_hockey_stick(pmf, high, target.shift)
     if upper > target.delta:

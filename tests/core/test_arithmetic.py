@@ -33,11 +33,14 @@ exponents = st.fractions(min_value=-20, max_value=20, max_denominator=1000)
 
 @pytest.mark.parametrize(("value", "wanted"), [
     (3, 3), (-7, -7), (10**60, 10**60), (0.1, "1/10"), (-0.0, 0), (5e-324, Fraction(5, 10**324)),
-    (1.7976931348623157e308, 17976931348623157 * 10**292), (Fraction(2, 4), "1/2"), (Decimal("1e-30"), "1/" + "1" + "0" * 30),
-    (Decimal("2.50"), "5/2"), ("1e-6", "1/1000000"), ("2/4", "1/2"), ("-2/4", "-1/2"), ("+3", 3), (".5", "1/2"), ("1.", 1),
+    (1.7976931348623157e308, 17976931348623157 * 10**292), (Fraction(2, 4), "1/2"),
+    (Decimal("1e-30"), "1/" + "1" + "0" * 30),
+    (Decimal("2.50"), "5/2"), ("1e-6", "1/1000000"), ("2/4", "1/2"), ("-2/4", "-1/2"), ("+3", 3), (".5", "1/2"),
+    ("1.", 1),
     ("  7 ", 7), ("007", 7), ("0/5", 0), ("1E3", 1000), ("1e+3", 1000), ("-1.25e-2", "-1/80"), ("0.30", "3/10"),
     ("1e4000", 10**4000), ("1e-4000", Fraction(1, 10**4000)),
-    (np.float64(0.1), "1/10"), (np.float32(0.5), "1/2"), (np.int64(-3), -3), (np.uint8(200), 200), (np.str_("1/3"), "1/3"),
+    (np.float64(0.1), "1/10"), (np.float32(0.5), "1/2"), (np.int64(-3), -3), (np.uint8(200), 200),
+    (np.str_("1/3"), "1/3"),
 ])  # fmt: skip
 def test_what_is_read(value: Any, wanted: Any) -> None:
     """Each kind of number is the rational that its shortest text says."""
@@ -47,8 +50,10 @@ def test_what_is_read(value: Any, wanted: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [
-    "", " ", "\t", "1 2", "1 / 2", "1/-2", "--1", "0x10", "1_000", "1e", "e5", "1e1.5", "1/2/3", ".", "½", "١", "inf", "nan",
-    "Infinity", "1,5", "1\u00a0", "1\x00", None, [1], (1, 2), {}, b"1", 1j, object, np.array([1, 2]), np.datetime64("2020"),
+    "", " ", "\t", "1 2", "1 / 2", "1/-2", "--1", "0x10", "1_000", "1e", "e5", "1e1.5", "1/2/3", ".", "½", "١", "inf",
+    "nan",
+    "Infinity", "1,5", "1\u00a0", "1\x00", None, [1], (1, 2), {}, b"1", 1j, object, np.array([1, 2]),
+    np.datetime64("2020"),
 ])  # fmt: skip
 def test_what_is_no_number(value: Any) -> None:
     """Anything else is an error of one line that names the argument and says what would be right."""
@@ -65,7 +70,8 @@ def test_truth_values_are_no_numbers(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [
-    math.inf, -math.inf, math.nan, np.float64("nan"), np.float32("inf"), Decimal("NaN"), Decimal("Infinity"), Decimal("-Infinity"),
+    math.inf, -math.inf, math.nan, np.float64("nan"), np.float32("inf"), Decimal("NaN"), Decimal("Infinity"),
+    Decimal("-Infinity"),
 ])  # fmt: skip
 def test_what_is_not_finite(value: Any) -> None:
     """Not-a-number and infinity are named as such."""
@@ -85,7 +91,9 @@ def test_decimals_beyond_floats_are_finite(text: str) -> None:
     assert exact(Decimal(text), "V") == exact(text, "V") == Fraction(text)
 
 
-@pytest.mark.parametrize("text", ["1e4001", "1e-4001", "1e999999999999", "9" * 4001, "1/" + "9" * 4000, Decimal("1e-5000")])
+@pytest.mark.parametrize(
+    "text", ["1e4001", "1e-4001", "1e999999999999", "9" * 4001, "1/" + "9" * 4000, Decimal("1e-5000")]
+)
 def test_too_many_digits(text: Any) -> None:
     """A number that Python could not print is refused before it is built (1e999999999999 would fill the memory)."""
     with pytest.raises(InputError, match="more than 4000 digits"):
@@ -114,7 +122,9 @@ def test_rational_text_comes_back(value: Fraction) -> None:
     assert exact(text, "x") == value and " " not in text
 
 
-@pytest.mark.parametrize(("value", "wanted"), [(3, 3), ("3", 3), (3.0, 3), ("6/2", 3), (Decimal("3.00"), 3), (np.int8(3), 3)])
+@pytest.mark.parametrize(
+    ("value", "wanted"), [(3, 3), ("3", 3), (3.0, 3), ("6/2", 3), (Decimal("3.00"), 3), (np.int8(3), 3)]
+)
 def test_integers(value: Any, wanted: int) -> None:
     """Whatever equals an integer is one."""
     found = exact_integer(value, "low")
@@ -153,7 +163,9 @@ def test_exp_is_the_floor_and_the_ceiling(exponent: Fraction, bits: int) -> None
     assert high - low == Fraction(1, 2**bits)
 
 
-@pytest.mark.parametrize("exponent", [Fraction(1, 10**50), Fraction(-1, 10**50), Fraction(700), Fraction(-700), Fraction(699999, 1000)])
+@pytest.mark.parametrize(
+    "exponent", [Fraction(1, 10**50), Fraction(-1, 10**50), Fraction(700), Fraction(-700), Fraction(699999, 1000)]
+)
 def test_exp_at_the_ends(exponent: Fraction) -> None:
     """Exponents next to 0 and at the limit are enclosed all the same."""
     low, high = exp_enclosure(exponent, 128)
@@ -169,7 +181,10 @@ def test_exp_beyond_floats_is_refused(exponent: Fraction) -> None:
         exp_enclosure(exponent)
 
 
-@given(st.fractions(min_value=Fraction(1, 10**6), max_value=10**6, max_denominator=10**6).filter(lambda x: x > 0), st.integers(4, 200))
+@given(
+    st.fractions(min_value=Fraction(1, 10**6), max_value=10**6, max_denominator=10**6).filter(lambda x: x > 0),
+    st.integers(4, 200),
+)
 @settings(derandomize=True, max_examples=100, deadline=None)
 def test_log_is_the_floor_and_the_ceiling(number: Fraction, bits: int) -> None:
     """The exponentials of both ends lie on either side of the number, one unit apart."""

@@ -62,7 +62,19 @@ def test_poisson_weights(rate: str) -> None:
     """e^-rate rate^k / k! by the Taylor series of e^rate: every weight, and no mass left out on either side."""
     value, pmf = Fraction(rate), dp.poisson(rate).pmf
     below, above = exp_between(-value, 400)
-    for k in {0, 1, 2, int(value), int(value) + 1, pmf.start, pmf.end, pmf.start + 3, pmf.end - 3, pmf.end + 1, pmf.start - 1}:
+    for k in {
+        0,
+        1,
+        2,
+        int(value),
+        int(value) + 1,
+        pmf.start,
+        pmf.end,
+        pmf.start + 3,
+        pmf.end - 3,
+        pmf.end + 1,
+        pmf.start - 1,
+    }:
         if k < 0:
             continue
         mass = value**k / math.factorial(k)
@@ -74,7 +86,9 @@ def test_poisson_weights(rate: str) -> None:
     assert float(pmf.variance) == pytest.approx(float(value), rel=1e-13)
 
 
-@pytest.mark.parametrize(("mean", "sd"), [("0", "5"), ("0.3", "1"), ("-7/2", "2"), ("1000000", "0.7"), ("1/2", "1/100")])
+@pytest.mark.parametrize(
+    ("mean", "sd"), [("0", "5"), ("0.3", "1"), ("-7/2", "2"), ("1000000", "0.7"), ("1/2", "1/100")]
+)
 def test_gaussian_weights(mean: str, sd: str) -> None:
     """Phi((k + 1/2 - mean)/sd) - Phi((k - 1/2 - mean)/sd) by the error function's series, out to the last weight."""
     pmf = dp.gaussian(mean, sd).pmf
@@ -127,7 +141,9 @@ def test_simple_laws() -> None:
     assert dp.table("2", [10**30, 1]).pmf == dp.Pmf(2, (10**30, 1))
 
 
-@pytest.mark.parametrize("law", [dp.poisson(3), dp.gaussian(0, 2), dp.uniform(0, 3), dp.point(1), dp.table(0, [1, 2])], ids=lambda x: x.type)
+@pytest.mark.parametrize(
+    "law", [dp.poisson(3), dp.gaussian(0, 2), dp.uniform(0, 3), dp.point(1), dp.table(0, [1, 2])], ids=lambda x: x.type
+)
 def test_laws_are_values(law: dp.Distribution) -> None:
     """Equal, hashable, pickled and copied with and without the cached pmf."""
     for _ in range(2):

@@ -77,7 +77,8 @@ def test_too_steep_a_member_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("half", "epsilon", "m"), [
-    (1, "1", 1), (3, "0.3", 1), (6, "1", 1), (11, "0.5", 1), (11, "1", 1), (8, "2", 2), (6, "1", 3), (9, "0.7", 4), (5, "1", 5), (4, "0.5", 3),
+    (1, "1", 1), (3, "0.3", 1), (6, "1", 1), (11, "0.5", 1), (11, "1", 1), (8, "2", 2), (6, "1", 3), (9, "0.7", 4),
+    (5, "1", 5), (4, "0.5", 3),
 ])  # fmt: skip
 def test_breakpoints_hold_the_optimum(half: int, epsilon: str, m: int) -> None:
     """No gamma of a fine grid has a smaller delta than the best breakpoint."""
@@ -107,7 +108,9 @@ def test_figure_2(row: dict[str, Any]) -> None:
     assert abs(family_pmf(half, gamma).variance - Fraction(row["V_eq28"])) <= unit(row["V_eq28"])
     assert_delta(half, Fraction(row["grid_gamma"]), epsilon, row["grid_delta"])
     grid = np.arange(1, 3001) / 10_000
-    assert grid[float_delta(half, grid, float(epsilon), 1).argmin()] == pytest.approx(float(row["grid_gamma"]), abs=1e-9)
+    assert grid[float_delta(half, grid, float(epsilon), 1).argmin()] == pytest.approx(
+        float(row["grid_gamma"]), abs=1e-9
+    )
     best = epsilon / (2 * (half - row["best_j"]) - 1)
     assert best in breakpoints(half, epsilon, 1)
     assert_delta(half, best, epsilon, row["best_delta"])
@@ -128,7 +131,10 @@ def test_breakpoint_optimum(row: dict[str, Any]) -> None:
     assert gamma == epsilon / (2 * (half - row["best_j"]) - 1)
     assert_delta(half, gamma, epsilon, row["delta"])
     assert abs(family_pmf(half, gamma).variance - Fraction(row["V"])) <= unit(row["V"])
-    deltas = {g: worst_hockey_stick(family_pmf(half, g), exp_enclosure(epsilon).lower, 1) for g in breakpoints(half, epsilon, 1)}
+    deltas = {
+        g: worst_hockey_stick(family_pmf(half, g), exp_enclosure(epsilon).lower, 1)
+        for g in breakpoints(half, epsilon, 1)
+    }
     assert min(deltas, key=deltas.__getitem__) == gamma
 
 
@@ -147,10 +153,8 @@ def test_ranges(row: dict[str, Any]) -> None:
 @given(st.integers(0, 9), rates, epsilons, st.integers(1, 6))
 @settings(derandomize=True, max_examples=100, deadline=None)
 def test_worst_tail_by_search(half: int, gamma: Fraction, epsilon: Fraction, m: int) -> None:
-    """The least z at which p(z) > e^epsilon p(z + m), point by point: gamma (m^2 + 2 m z) > epsilon, or z + m outside."""
-    wanted = next(
-        z for z in range(-half, half + 1) if z + m > half or gamma * (m * m + 2 * m * z) > epsilon
-    )
+    """The least z with p(z) > e^epsilon p(z + m), point by point: gamma (m^2 + 2 m z) > epsilon, or z + m outside."""
+    wanted = next(z for z in range(-half, half + 1) if z + m > half or gamma * (m * m + 2 * m * z) > epsilon)
     assert worst_tail(half, gamma, epsilon, m) == wanted
 
 

@@ -27,7 +27,9 @@ def test_a_value_is_the_table_or_a_side(f: LatticeFunction) -> None:
     for k in POINTS:
         inside = f.start <= k < f.start + len(f.table)
         side = f.left if k < f.start else f.right
-        wanted = f.table[k - f.start] if inside else sum((c * Fraction(k) ** i for i, c in enumerate(side)), Fraction(0))
+        wanted = (
+            f.table[k - f.start] if inside else sum((c * Fraction(k) ** i for i, c in enumerate(side)), Fraction(0))
+        )
         assert f(k) == wanted
     assert f.values(-30, 30) == [f(k) for k in POINTS]
     numerators, unit = f.integers(-30, 30)
@@ -81,7 +83,9 @@ def test_reach(f: LatticeFunction) -> None:
 
 @given(functions, st.integers(-15, 15), st.integers(1, 5), st.sampled_from([1, -1]), ratios)
 @bounded
-def test_tail_sums_are_the_limit_of_long_sums(f: LatticeFunction, first: int, step: int, sign: int, ratio: Fraction) -> None:
+def test_tail_sums_are_the_limit_of_long_sums(
+    f: LatticeFunction, first: int, step: int, sign: int, ratio: Fraction
+) -> None:
     """Sum of r^t f(first + t step) in closed form against 180 terms; what is left is below 2^-100."""
     step *= sign
     found = f.tail_sum(first, step, ratio)

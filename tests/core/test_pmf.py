@@ -151,7 +151,8 @@ def test_a_step_scales_the_data_units() -> None:
 
 
 @pytest.mark.parametrize("pmf", [
-    Pmf(0, (3,)), Pmf(-2, (0, 0, 7, 0)), Pmf(0, (1, 0), tails=Tails(1, right=HALF)), Pmf(0, (3, 0), tails=Tails(1, right=HALF)),
+    Pmf(0, (3,)), Pmf(-2, (0, 0, 7, 0)), Pmf(0, (1, 0), tails=Tails(1, right=HALF)),
+    Pmf(0, (3, 0), tails=Tails(1, right=HALF)),
     Pmf(0, (0, 6, 0), tails=Tails(1, left="1/3", right="1/7")),
 ])  # fmt: skip
 def test_a_point_mass_has_no_entropy(pmf: Pmf) -> None:
@@ -260,7 +261,9 @@ def test_text_pickle_copy_hash(pmf: Pmf) -> None:
 def test_printed_forms() -> None:
     """Short ones in full, long ones by their length; one line for people."""
     assert repr(Pmf(-1, (1, 2, 1))) == "Pmf(start=-1, weights=(1, 2, 1))"
-    assert repr(Pmf(0, (1,), step="1/2", tails=Tails(1, right=HALF))) == "Pmf(start=0, weights=(1,), step=1/2, tails=...)"
+    assert (
+        repr(Pmf(0, (1,), step="1/2", tails=Tails(1, right=HALF))) == "Pmf(start=0, weights=(1,), step=1/2, tails=...)"
+    )
     assert repr(Pmf(0, (1,) * 10)) == "Pmf(start=0, <10 weights>)"
     assert repr(Pmf(0, (10**9,))) == "Pmf(start=0, <1 weights>)"
     assert str(Pmf(-1, (1, 2, 1))) == "pmf on [-1, 1]: mean 0, variance 0.5"
@@ -280,7 +283,14 @@ def test_frozen() -> None:
 
 def test_what_counts_as_a_weight() -> None:
     """Integers of every kind, as Python integers; numpy arrays as well."""
-    for weights in ((1, 2, 1), np.array([1, 2, 1]), ["1", "2", "1"], [1.0, 2.0, 1.0], (w for w in (1, 2, 1)), [Fraction(1), 2, 1]):
+    for weights in (
+        (1, 2, 1),
+        np.array([1, 2, 1]),
+        ["1", "2", "1"],
+        [1.0, 2.0, 1.0],
+        (w for w in (1, 2, 1)),
+        [Fraction(1), 2, 1],
+    ):
         pmf = Pmf(-1, weights)
         assert pmf == Pmf(-1, (1, 2, 1)) and all(type(w) is int for w in pmf.weights)
 

@@ -198,7 +198,7 @@ def test_a_zero_inside() -> None:
     with pytest.raises(InputError, match=r"^delta: must be at least 0\.3125: that mass has a zero"):
         dp.epsilon(pmf, "0.3")
     low, high = dp.epsilon(pmf, "0.35")
-    assert 0 < high and dp.delta(pmf, high).upper <= Fraction(35, 100)
+    assert high > 0 and dp.delta(pmf, high).upper <= Fraction(35, 100)
     assert low == 0 or dp.delta(pmf, low - Fraction(1, 1 << 50)).lower > Fraction(35, 100)
 
 
@@ -221,7 +221,9 @@ def curve_pmf(row: dict[str, Any]) -> Pmf:
     return gauss_weights(row["D"], Fraction(gamma))
 
 
-@pytest.mark.parametrize("row", CURVES["curve"], ids=lambda r: f"D{r['D']}-{r.get('V', 'g')}-{r['sensitivity']}-{r['epsilon']}")
+@pytest.mark.parametrize(
+    "row", CURVES["curve"], ids=lambda r: f"D{r['D']}-{r.get('V', 'g')}-{r['sensitivity']}-{r['epsilon']}"
+)
 def test_reference_curve(row: dict[str, Any]) -> None:
     """delta(epsilon) of the TableBuilder pmfs, to the digits printed."""
     low, high = dp.delta(curve_pmf(row), row["epsilon"], row["sensitivity"])

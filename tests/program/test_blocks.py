@@ -1,4 +1,4 @@
-"""Each block's float rows against nested loops, and its multipliers: exact entries give the reduced costs of the floats."""
+"""Each block's float rows against nested loops; its exact multipliers against the reduced costs of the floats."""
 
 from __future__ import annotations
 
@@ -109,7 +109,9 @@ def test_mass_row_and_forbidden_columns(support: dp.Support) -> None:
     """The mass is 1; a forbidden value has an upper bound of 0, one outside the support changes nothing."""
     gone = support.low + support.step if support.high > support.low else support.low
     form = formulated(support, dp.Forbidden([gone, 10**6 * support.step]))
-    assert written(form, the(form, kinds.MassBlock)) == [row(form.core, dict.fromkeys(form.core.indices.tolist(), 1.0), 1.0, 1.0)]
+    assert written(form, the(form, kinds.MassBlock)) == [
+        row(form.core, dict.fromkeys(form.core.indices.tolist(), 1.0), 1.0, 1.0)
+    ]
     upper = [0.0 if k * support.step == gone else INF for k in form.core.indices.tolist()]
     assert form.program.upper[: form.core.size].tolist() == upper
 
@@ -145,13 +147,18 @@ def test_min_delta_rows() -> None:
     """The same totals below one column, which is all that costs."""
     form = formulated(dp.Integers(-2, 3), objective=dp.MinDelta("0.4", 2))
     block = the(form, kinds.HockeyStickBlock)
-    assert np.flatnonzero(form.program.cost).tolist() == [block.total_column] and form.program.cost[block.total_column] == 1
+    assert (
+        np.flatnonzero(form.program.cost).tolist() == [block.total_column]
+        and form.program.cost[block.total_column] == 1
+    )
     column = dense(form.program)[:, block.total_column]
     assert column[np.flatnonzero(column)].tolist() == [-1.0] * 4
     assert form.program.row_upper[np.flatnonzero(column)].tolist() == [0.0] * 4
 
 
-@pytest.mark.parametrize("law", [dp.poisson(2), dp.uniform(-3, 4), dp.table(0, [1, 0, 0, 5]), dp.point(3)], ids=lambda x: x.type)
+@pytest.mark.parametrize(
+    "law", [dp.poisson(2), dp.uniform(-3, 4), dp.table(0, [1, 0, 0, 5]), dp.point(3)], ids=lambda x: x.type
+)
 @pytest.mark.parametrize("support", [dp.Integers(-3, 3), dp.Integers(2, 6), dp.Lattice("1/2", -2, 1)])
 def test_wasserstein_rows(law: dp.Distribution, support: dp.Support) -> None:
     """Linear cost plus |g_k(p)| summed over the open cuts is W1 of any finite pmf, by the sum over all cuts."""
@@ -171,7 +178,9 @@ def test_wasserstein_rows(law: dp.Distribution, support: dp.Support) -> None:
         f, g = f + source.probability(k), g + total.probability(k)
         wanted += abs(f - g) * support.step
     assert form.program.cost[: core.size] @ p + np.abs(gaps).sum() == pytest.approx(float(wanted), rel=1e-12)
-    auxiliaries = dense(form.program)[block.first : block.first + block.count, block.column : block.column + block.columns]
+    auxiliaries = dense(form.program)[
+        block.first : block.first + block.count, block.column : block.column + block.columns
+    ]
     size = len(term.cuts)
     assert np.array_equal(auxiliaries, np.hstack([-np.eye(size), np.eye(size)]))
 
@@ -230,7 +239,7 @@ def added(form: Formulation, block: Any, entry: dict[str, Any]) -> dict[int, Fra
     elif isinstance(block, kinds.HockeyStickBlock):
         factor = Fraction(math.exp(float(terms[0].epsilon)))
         for part in entry["shifts"]:
-            assert 0 <= min(part["events"]) and max(part["events"]) <= part["bound"]
+            assert min(part["events"]) >= 0 and max(part["events"]) <= part["bound"]
             for k, v in enumerate(part["events"], part["start"]):
                 found[k] += v * unit
                 if k - part["shift"] in found:
@@ -269,14 +278,16 @@ def test_entries_give_the_reduced_costs(name: str, seed: int) -> None:
     """cost - A^T y of the floats, at every point of the core, from the exact entries of all blocks together."""
     form = QUESTIONS[name]()
     generator = np.random.default_rng(seed)
-    y = generator.normal(size=form.program.row_lower.size) * 10.0 ** generator.integers(-6, 1, form.program.row_lower.size)
+    y = generator.normal(size=form.program.row_lower.size) * 10.0 ** generator.integers(
+        -6, 1, form.program.row_lower.size
+    )
     y[~np.isfinite(form.program.row_lower)] = -np.abs(y[~np.isfinite(form.program.row_lower)])
     for block in form.blocks:
         if isinstance(block, kinds.HockeyStickBlock):  # events within their bounds, bounds of an objective at most 1
             pairs = block.pair_k.size
             totals = -generator.random(block.count - pairs) / (block.count - pairs)
             y[block.first + pairs : block.first + block.count] = totals
-            place = {s: t for s, t in zip(block.shifts.tolist(), totals, strict=True)}
+            place = dict(zip(block.shifts.tolist(), totals, strict=True))
             limits = np.array([place[s] for s in block.pair_shift.tolist()])
             y[block.first : block.first + pairs] = limits * generator.random(pairs)
         if isinstance(block, kinds.WassersteinBlock):
@@ -302,7 +313,10 @@ def test_wrong_signs_are_clipped() -> None:
     block = the(form, kinds.WassersteinBlock)
     one = 1 << SCALE
     for value, wanted in ((7.0, -one), (-7.0, one), (math.nan, 0), (0.25, -one // 4)):
-        assert block.entry(np.full(form.program.row_lower.size, value), SCALE)["slopes"]["values"] == [wanted] * block.count
+        assert (
+            block.entry(np.full(form.program.row_lower.size, value), SCALE)["slopes"]["values"]
+            == [wanted] * block.count
+        )
 
 
 @pytest.mark.parametrize("size", [0.1, 1.0, 50.0])

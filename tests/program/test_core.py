@@ -35,7 +35,11 @@ def test_coefficients_with_closure(f: LatticeFunction, first: int, size: int, sh
     core = Core(first, first + size - 1, Closure(shift, float(ratio)))
     wanted = chained(f, core.first, core.last, shift, ratio)
     scale = chained(
-        LatticeFunction(f.start, tuple(map(abs, f.table)), (Fraction(99),), (Fraction(99),)), core.first, core.last, shift, ratio
+        LatticeFunction(f.start, tuple(map(abs, f.table)), (Fraction(99),), (Fraction(99),)),
+        core.first,
+        core.last,
+        shift,
+        ratio,
     )
     size_of = np.array([float(max(abs(w), s, 1)) for w, s in zip(wanted, scale, strict=True)])
     assert np.all(np.abs(core.coefficients(f) - np.array([float(w) for w in wanted])) <= 1e-10 * size_of * 200)
@@ -47,12 +51,15 @@ def test_coefficients_without_closure(f: LatticeFunction, first: int, size: int)
     """The values themselves."""
     core = Core(first, first + size - 1)
     assert core.size == size and core.indices.tolist() == list(range(first, first + size))
-    assert core.coefficients(f) == pytest.approx([float(f(k)) for k in range(first, first + size)], rel=1e-13, abs=1e-12)
+    assert core.coefficients(f) == pytest.approx(
+        [float(f(k)) for k in range(first, first + size)], rel=1e-13, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize(("m", "core", "cost"), [
     (1, (-3, 3), "absolute"), (2, (-4, 4), "absolute"), (3, (-6, 6), "square"), (2, (-4, 4), {"power": 3}),
-    (2, (-5, 6), {"polynomial": [0, "1/4", 1]}), (3, (-7, 6), {"table": {"-1": 0, "0": "1/2", "1": 0, "2": 1}, "outside": 2}),
+    (2, (-5, 6), {"polynomial": [0, "1/4", 1]}),
+    (3, (-7, 6), {"table": {"-1": 0, "0": "1/2", "1": 0, "2": 1}, "outside": 2}),
 ])  # fmt: skip
 def test_a_closed_program_is_the_limit_of_long_windows(m: int, core: tuple[int, int], cost: Any) -> None:
     """A dozen columns with closure give what a window of 141 points gives, for even and uneven costs."""
@@ -65,7 +72,7 @@ def test_a_closed_program_is_the_limit_of_long_windows(m: int, core: tuple[int, 
 
 
 def test_cores_to_start_with() -> None:
-    """The support where it is finite; around the fixed mean under pure DP; wide enough for a truncated law's optimum."""
+    """The support where it is finite; around the fixed mean under pure DP; as wide as a truncated law's optimum."""
     finite = dp.Problem(support=dp.Lattice("1/2", -1, 3), objective=ABSOLUTE)
     assert core_for(finite) == Core(-2, 6)
     pure = core_for(dp.Problem(objective=ABSOLUTE, constraints=[dp.PureDP(1, 5)]))
@@ -102,7 +109,9 @@ def test_who_closes_the_tails() -> None:
 
 def test_too_large_a_program_is_refused_before_it_is_built() -> None:
     """Rows are counted first: a sensitivity of a thousand on a million points is an error of one line."""
-    question = dp.Problem(support=dp.Integers(-500_000, 500_000), objective=ABSOLUTE, constraints=[dp.ApproxDP(1, "0.1", 1000)])
+    question = dp.Problem(
+        support=dp.Integers(-500_000, 500_000), objective=ABSOLUTE, constraints=[dp.ApproxDP(1, "0.1", 1000)]
+    )
     with pytest.raises(InputError, match=r"^support: makes a program of about .* rows"):
         formulate(question, core_for(question))
 
@@ -114,7 +123,8 @@ def test_tightened_terms_are_stricter() -> None:
         objective=ABSOLUTE,
         constraints=[
             dp.PureDP(1, 2, boundary="window"), dp.ApproxDP(1, "0.1"), dp.Mean(0), dp.SecondMoment(at_most=4),
-            dp.Expectation(of="absolute", at_least="1/2"), dp.Expectation(of="value", at_least=-1, at_most=1), dp.Unimodal(),
+            dp.Expectation(of="absolute", at_least="1/2"), dp.Expectation(of="value", at_least=-1, at_most=1),
+            dp.Unimodal(),
         ],
     )  # fmt: skip
     by = Fraction(1, 8)

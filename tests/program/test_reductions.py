@@ -46,9 +46,13 @@ SYMMETRIC = {
 }
 UNEVEN = {
     "uneven-support": lambda: formulated(dp.PureDP(1, 2, boundary="window"), support=dp.Integers(-3, 6)),
-    "uneven-cost": lambda: formulated(dp.PureDP(1, 2), objective=dp.MinExpectedCost({"polynomial": [0, "1/3", 1]}), support=None),
+    "uneven-cost": lambda: formulated(
+        dp.PureDP(1, 2), objective=dp.MinExpectedCost({"polynomial": [0, "1/3", 1]}), support=None
+    ),
     "mean": lambda: formulated(dp.Mean(2), dp.PureDP(1, 2), support=None),
-    "probability": lambda: formulated(dp.Probability(of={"from": 1}, at_least="0.6"), dp.PureDP(1, 1, boundary="window")),
+    "probability": lambda: formulated(
+        dp.Probability(of={"from": 1}, at_least="0.6"), dp.PureDP(1, 1, boundary="window")
+    ),
     "mode": lambda: formulated(dp.Unimodal(2), dp.ApproxDP(1, "0.1")),
     "forbidden": lambda: formulated(dp.Forbidden([2]), dp.ApproxDP(1, "0.3")),
     "wasserstein": lambda: formulated(dp.PureDP(1, 2), objective=dp.MinWasserstein(dp.uniform(-2, 2)), support=None),
@@ -169,7 +173,9 @@ def test_scaling_there_and_back(name: str) -> None:
     assert new == pytest.approx(column * old / scaled.scale, rel=1e-9, abs=tiny * len(y))
 
 
-@pytest.mark.parametrize("name", ["even-window", "even-approx", "even-min-delta", "uneven-mean", "uneven-probability", "uneven-wasserstein"])
+@pytest.mark.parametrize(
+    "name", ["even-window", "even-approx", "even-min-delta", "uneven-mean", "uneven-probability", "uneven-wasserstein"]
+)
 def test_scaled_multipliers_prove_the_bound(name: str) -> None:
     """Mapped back they are dual feasible for the plain program up to the solver's digits."""
     form = ALL[name]()
@@ -208,7 +214,9 @@ def test_one_after_the_other(name: str) -> None:
     assert isinstance(identity(form.program).then(first), Reduction)
     chosen = reduce(form)
     assert chosen.program.cost == pytest.approx(both.program.cost)
-    assert optimum(chosen.program).value * chosen.scale == pytest.approx(optimum(form.program).value, rel=1e-6, abs=1e-7)
+    assert optimum(chosen.program).value * chosen.scale == pytest.approx(
+        optimum(form.program).value, rel=1e-6, abs=1e-7
+    )
 
 
 def test_entropy_is_left_alone() -> None:
@@ -268,7 +276,9 @@ def test_phase_1_multipliers_are_a_farkas_combination() -> None:
     y = answer.y
     side = np.where(y > 0, form.program.row_lower, form.program.row_upper)
     assert (-(form.program.rows.T @ y) >= -1e-8 + zero).all()
-    assert np.where(y == 0, 0.0, y * np.where(np.isfinite(side), side, 0.0)).sum() == pytest.approx(answer.value, rel=1e-6)
+    assert np.where(y == 0, 0.0, y * np.where(np.isfinite(side), side, 0.0)).sum() == pytest.approx(
+        answer.value, rel=1e-6
+    )
 
 
 def test_a_core_off_centre_is_not_folded() -> None:

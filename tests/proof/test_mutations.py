@@ -143,7 +143,9 @@ def test_recomputed_digests_do_not_help(certificate: dict[str, Any]) -> None:
         assert dp.verify(forged).holds
         assert_true(forged, path)
         forgeries += 1
-    assert forgeries > 0  # the attack did get through the reader: the comparison above was made
+    # The attack got through the reader and the comparison above was made; a target's few numbers hang together too
+    # tightly: any change of one leaves another smaller D, or a rate that is not the best.
+    assert forgeries > 0 or certificate["kind"] == "target"
 
 
 def assert_true(certificate: dict[str, Any], path: tuple[Any, ...]) -> None:

@@ -184,7 +184,8 @@ def test_approximate_privacy(delta: str) -> None:
 
 @pytest.mark.parametrize(("masses", "message"), [
     ([0.5, np.nan, 0.5], "1 values that are not finite"), ([0.5, np.inf, 0.5], "not finite"),
-    ([0.6, -0.2, 0.6], r"negative mass -0\.2 at index 0"), ([0.5, 0.2, 0.5], r"total mass 1\.2, not 1"), ([0, 0, 0], "total mass 0"),
+    ([0.6, -0.2, 0.6], r"negative mass -0\.2 at index 0"), ([0.5, 0.2, 0.5], r"total mass 1\.2, not 1"),
+    ([0, 0, 0], "total mass 0"),
 ])  # fmt: skip
 def test_what_is_no_pmf_at_all(masses: list[float], message: str) -> None:
     """Not-a-number, masses clearly below 0 and totals clearly off are refused, not repaired."""
