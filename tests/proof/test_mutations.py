@@ -33,7 +33,9 @@ QUESTIONS: dict[str, Any] = {
         objective=dp.MinExpectedCost({"table": {"-1": 1, "1": 3}, "outside": 2}),
         constraints=[dp.Probability(of={"from": 0}, at_most="1/2"), dp.Forbidden(["1/2"])],
     ),
-    "infeasible": dp.Problem(objective=ABSOLUTE, constraints=[dp.PureDP(1, 1), dp.Expectation(of="absolute", at_most="1/10")]),
+    "infeasible": dp.Problem(
+        objective=ABSOLUTE, constraints=[dp.PureDP(1, 1), dp.Expectation(of="absolute", at_most="1/10")]
+    ),
     "target": dp.target(epsilon=1, delta="1/100", family="tablebuilder", then="min-variance"),
     "target-any": dp.target(epsilon=1, delta="1/10", family="any"),
 }
