@@ -20,11 +20,11 @@ _PUBLIC = {
     "dpopt.backends.registry": ("available_backends", "backend_names", "get_backend", "register_backend"),
     "dpopt.distributions": ("Distribution", "gaussian", "point", "poisson", "table", "uniform"),
     "dpopt.errors": ("BackendError", "CertificateError", "DpoptError", "InputError", "NotVerifiedError"),
-    "dpopt.family_profile": ("family_delta", "family_rate"),
+    "dpopt.family.profile": ("family_delta", "family_rate"),
     "dpopt.lattice_function": ("LatticeFunction",),
     "dpopt.pmf": ("Pmf", "Tails"),
-    "dpopt.privacy": ("delta", "epsilon"),
-    "dpopt.profile": ("Profile", "privacy_profile"),
+    "dpopt.privacy.divergence": ("delta",),
+    "dpopt.privacy.profile": ("Profile", "epsilon", "privacy_profile"),
     "dpopt.problem.constraints": (
         "ApproxDP", "Expectation", "Forbidden", "Mean", "Probability", "PureDP", "SecondMoment", "Symmetric",
         "Unimodal", "Variance",
@@ -49,7 +49,12 @@ _PUBLIC = {
     "dpopt.tables.pairs": ("BothDirections", "PrivacyPairs"),
     "dpopt.tables.quantise": ("Rule", "key_table"),
     "dpopt.tables.sizes": ("KeySizeSearch", "Refutation", "smallest_key_size"),
-    "dpopt.targeting": ("solve",),  # dispatches on problems and targets
+    "dpopt.designing.frontier": ("Frontier", "FrontierPoint", "frontier"),
+    "dpopt.designing.inverse": ("LeastVariance", "best_epsilon", "least_variance"),
+    "dpopt.designing.side_by_side": (
+        "Designs", "FamilyDesign", "FamilyOptimum", "PaperRanges", "best_rate", "designs", "paper_ranges",
+    ),
+    "dpopt.designing.targeting": ("solve",),  # dispatches on problems and targets
 }  # fmt: skip
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # a library's log goes where its user sends it
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpopt.errors import DpoptError
 from dpopt.pmf import Pmf
-from dpopt.privacy import delta, epsilon, lattice_shift
+from dpopt.privacy.divergence import delta, lattice_shift
+from dpopt.privacy.profile import epsilon
 from dpopt.problem.constraints import ApproxDP, PureDP
 from dpopt.problem.objectives import MinDelta
 from dpopt.problem.problem import Problem

@@ -15,7 +15,7 @@ import pytest
 import dpopt as dp
 
 SOLVING = ("numpy", "scipy", "highspy", "cvxpy", "pulp", "clarabel", "scs")
-LAZY = ("dpopt.program", "dpopt.backends", "dpopt.solving", "dpopt.targeting", "dpopt.solution")
+LAZY = ("dpopt.program", "dpopt.backends", "dpopt.solving", "dpopt.designing.targeting", "dpopt.solution")
 MODULES = sorted(m.name for m in pkgutil.walk_packages(dp.__path__, "dpopt.") if not m.name.endswith("__main__"))
 
 

@@ -16,9 +16,9 @@ from random import Random
 import numpy as np
 
 from benchmarks.measure import Verb, measure
-from dpopt.family import family_pmf
+from dpopt.family.members import family_pmf
 from dpopt.pmf import Pmf
-from dpopt.profile import privacy_profile
+from dpopt.privacy.profile import privacy_profile
 
 SIZES = (1_001, 10_001, 100_001)
 DEMAND = 1.0  # seconds, at the largest size and sensitivity 1

@@ -19,7 +19,7 @@ from typing import Any
 import dpopt as dp
 from benchmarks.measure import Verb, measure
 from benchmarks.registry import Case, register
-from dpopt.family import family_pmf
+from dpopt.family.members import family_pmf
 
 TARGETS = {"eps1-1e-5": (1, "1e-5"), "eps0.1-1e-9": ("0.1", "1e-9"), "eps0.01-1e-12": ("0.01", "1e-12")}
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from dpopt.distributions import Distribution, Gaussian, Point, Poisson, Table, Uniform
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
-from dpopt.privacy import lattice_shift
+from dpopt.privacy.divergence import lattice_shift
 from dpopt.problem.constraints import read_epsilon, read_sensitivity
 from dpopt.problem.costs import Cost, read_cost
 from dpopt.problem.parts import Objective, Setting, build, register_objective

@@ -15,7 +15,7 @@ from dpopt.arithmetic import Enclosure, exp_enclosure, log_enclosure
 from dpopt.distance import wasserstein_distance
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
-from dpopt.privacy import largest_ratio, worst_hockey_stick
+from dpopt.privacy.divergence import largest_ratio, worst_hockey_stick
 
 __all__ = [
     "CostTerm",

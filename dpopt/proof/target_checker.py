@@ -14,9 +14,9 @@ from typing import Any
 
 from dpopt.arithmetic import exp_enclosure
 from dpopt.errors import CertificateError, InputError
-from dpopt.family import analytic_rate, breakpoints, delta_exceeds, family_pmf, reaching_rate
+from dpopt.family.members import analytic_rate, breakpoints, delta_exceeds, family_pmf, reaching_rate
 from dpopt.pmf import Pmf
-from dpopt.privacy import worst_hockey_stick
+from dpopt.privacy.divergence import worst_hockey_stick
 from dpopt.problem.target import Family, Target, Then
 
 __all__ = ["derive_target", "design_problem", "member_pmf", "precision", "refutation_problem"]

@@ -21,8 +21,8 @@ from typing import Any
 from dpopt.arithmetic import Enclosure, Number, exact, exact_integer, exp_enclosure
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
-from dpopt.privacy import epsilon as least_epsilon
-from dpopt.privacy import hockey_stick, lattice_shift
+from dpopt.privacy.divergence import hockey_stick, lattice_shift
+from dpopt.privacy.profile import epsilon as least_epsilon
 from dpopt.tables.pairs import BothDirections, PrivacyPairs, privacy_pairs
 
 __all__ = ["KeyTable"]

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpopt.arithmetic import Enclosure, log_enclosure
 from dpopt.pmf import Pmf
-from dpopt.privacy import hockey_stick
+from dpopt.privacy.divergence import hockey_stick
 
 __all__ = ["BothDirections", "PrivacyPairs", "privacy_pairs"]
 

@@ -15,7 +15,7 @@ from flint import arb, ctx, fmpz
 
 from dpopt.arithmetic import Number, ball, exact, exact_integer
 from dpopt.errors import InputError
-from dpopt.family import family_pmf
+from dpopt.family.members import family_pmf
 from dpopt.pmf import Pmf
 from dpopt.tables.key_table import KeyTable
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpopt.pmf import Pmf
-from dpopt.privacy import worst_hockey_stick
+from dpopt.privacy.divergence import worst_hockey_stick
 
 __all__ = ["Privacy", "Question", "TableCheck"]
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from dpopt.arithmetic import exp_enclosure
 from dpopt.errors import InputError
-from dpopt.family import analytic_rate, breakpoints, delta_exceeds, family_pmf, worst_tail
-from dpopt.privacy import worst_hockey_stick
+from dpopt.family.members import analytic_rate, breakpoints, delta_exceeds, family_pmf, worst_tail
+from dpopt.privacy.divergence import worst_hockey_stick
 
 from .series import decimal, gauss_weights
 

@@ -18,7 +18,7 @@ import dpopt as dp
 from dpopt.arithmetic import exp_enclosure, log_enclosure
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf, Tails
-from dpopt.privacy import hockey_stick, largest_ratio, lattice_shift, worst_hockey_stick
+from dpopt.privacy.divergence import hockey_stick, largest_ratio, lattice_shift, worst_hockey_stick
 
 from .series import decimal, exp_between, gauss_weights, laws, written_out
 

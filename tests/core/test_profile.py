@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 import dpopt as dp
 from dpopt.arithmetic import Enclosure, exp_enclosure, log_enclosure
 from dpopt.errors import InputError
-from dpopt.family import family_pmf
-from dpopt.family_profile import family_delta, family_rate
+from dpopt.family.members import family_pmf
+from dpopt.family.profile import family_delta, family_rate
 from dpopt.pmf import Pmf, Tails
-from dpopt.privacy import hockey_stick, largest_ratio, worst_hockey_stick
-from dpopt.profile import Profile, least_epsilon, privacy_profile
-from dpopt.profile_losses import Curve, Losses
+from dpopt.privacy.divergence import hockey_stick, largest_ratio, worst_hockey_stick
+from dpopt.privacy.losses import Curve, Losses
+from dpopt.privacy.profile import Profile, privacy_profile
+from dpopt.privacy.profile import epsilon as least_epsilon
 
 from .series import exp_between, gauss_weights, laws, written_out
 
@@ -293,7 +294,7 @@ def test_what_is_not_remembered_is_built_anew(monkeypatch: pytest.MonkeyPatch) -
     """The same answers when the sorted losses are too many to keep."""
     pmf = Pmf(0, (5, 2, 5, 3), tails=Tails(3, Fraction(1, 3), Fraction(2, 5)))
     kept = privacy_profile(pmf, sensitivity=4)
-    monkeypatch.setattr("dpopt.profile_losses._KEPT", 0)
+    monkeypatch.setattr("dpopt.privacy.losses._KEPT", 0)
     anew = privacy_profile(pmf, sensitivity=4)
     assert anew == kept
     assert (anew.floor, anew.plateau_start, anew.epsilon("0.3")) == (

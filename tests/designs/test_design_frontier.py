@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 import dpopt as dp
-from dpopt.design_frontier import frontier
-from dpopt.family import delta_exceeds, family_pmf, reaching_rate
+from dpopt.designing.frontier import frontier
+from dpopt.family.members import delta_exceeds, family_pmf, reaching_rate
 
 QUESTIONS = [
     ("1", "1e-5", 1),

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpopt as dp
-from dpopt.design_inverse import best_epsilon, least_variance
+from dpopt.designing.inverse import best_epsilon, least_variance
 from dpopt.errors import InputError
-from dpopt.family import delta_exceeds, family_pmf, reaching_rate
+from dpopt.family.members import delta_exceeds, family_pmf, reaching_rate
 
 CURVES: dict[str, Any] = json.loads(
     (Path(__file__).resolve().parent.parent / "core" / "delta_curves.json").read_text(encoding="utf-8")

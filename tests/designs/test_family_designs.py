@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import dpopt as dp
 from dpopt.arithmetic import Enclosure
+from dpopt.designing.side_by_side import best_rate, designs, paper_ranges
 from dpopt.errors import InputError
-from dpopt.family import analytic_rate, family_pmf
-from dpopt.family_designs import best_rate, designs, paper_ranges
+from dpopt.family.members import analytic_rate, family_pmf
 
 HERE = Path(__file__).resolve().parent.parent
 CURVES: dict[str, Any] = json.loads((HERE / "core" / "delta_curves.json").read_text(encoding="utf-8"))

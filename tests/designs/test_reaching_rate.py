@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpopt.arithmetic import ball
-from dpopt.family import IdealMember, breakpoints, delta_exceeds, reaching_rate
-from dpopt.targeting import guessed_rate, log_delta
+from dpopt.designing.targeting import guessed_rate, log_delta
+from dpopt.family.members import IdealMember, breakpoints, delta_exceeds, reaching_rate
 
 epsilons = st.fractions(min_value=0, max_value=5, max_denominator=20)
 levels = st.builds(lambda n, e: Fraction(n, 1000 * 10**e), st.integers(1, 999), st.integers(0, 6))

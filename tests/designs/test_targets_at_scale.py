@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import dpopt as dp
-from dpopt.family import breakpoints
+from dpopt.family.members import breakpoints
 from dpopt.proof import checker
 from dpopt.proof.closed_form import some_pmf_reaches
 

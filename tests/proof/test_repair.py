@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dpopt as dp
 from dpopt.arithmetic import exp_enclosure
-from dpopt.privacy import largest_ratio, worst_hockey_stick
+from dpopt.privacy.divergence import largest_ratio, worst_hockey_stick
 from dpopt.program.formulate import Formulation, core_for, formulate
 from dpopt.proof.repair import Repaired, RepairFailed, repair, sanitised
 

@@ -17,8 +17,8 @@ import pytest
 from scipy.optimize import linprog
 
 import dpopt as dp
+from dpopt.designing.targeting import least
 from dpopt.proof.checker import certify, derive
-from dpopt.targeting import least
 
 VALUES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "targeted.json").read_text(encoding="utf-8"))
 OPTIMAL = dp.Verified.OPTIMAL

@@ -156,7 +156,7 @@ def test_identities_of_the_ceiling(ideal: tuple[int, Fraction], size: int) -> No
 
 @given(FAMILY, st.integers(64, 2**64))
 def test_balls_agree_with_the_exact_member(ideal: tuple[int, Fraction], size: int) -> None:
-    from dpopt.family import family_pmf
+    from dpopt.family.members import family_pmf
 
     for rule in ("ceiling", "symmetric"):
         assert key_table(ideal, size, rule=rule) == key_table(family_pmf(*ideal), size, rule=rule)

@@ -1,6 +1,6 @@
 """The TableBuilder family p(z) = C e^(-gamma z^2) on [-D, D] in balls: its privacy profile in closed form, and gamma.
 
-Nothing here looks at a pmf's weights, so that it is a second opinion on `dpopt.profile`.
+Nothing here looks at a pmf's weights, so that it is a second opinion on `dpopt.privacy.profile`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from flint import arb, ctx
 
 from dpopt.arithmetic import Enclosure, Number, ball, exact, exact_integer, exp_enclosure
 from dpopt.errors import InputError
-from dpopt.privacy import lattice_shift
+from dpopt.privacy.divergence import lattice_shift
 
 __all__ = ["family_delta", "family_rate"]
 

@@ -1,6 +1,6 @@
 """The privacy profile: delta(epsilon) of a pmf as a curve, proved at every point, and its exact inverse.
 
-The curve is the largest of a few convex piecewise linear functions of e^epsilon (`dpopt.profile_losses`), evaluated in
+The curve is the largest of a few convex piecewise linear functions of e^epsilon (`dpopt.privacy.losses`), evaluated in
 integers at both ends of the enclosure of e^epsilon.
 """
 
@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from dpopt.arithmetic import Enclosure, Number, exact, exact_integer, exp_enclosure, log_enclosure
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
-from dpopt.privacy import lattice_shift
-from dpopt.profile_losses import Losses
+from dpopt.privacy.divergence import lattice_shift
+from dpopt.privacy.losses import Losses
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Profile", "least_epsilon", "privacy_profile"]
+__all__ = ["Profile", "epsilon", "privacy_profile"]
 
 _POINTS = 200  # of the default grid
 _LARGEST = 700  # epsilon, as in `exp_enclosure`
@@ -151,7 +151,7 @@ def privacy_profile(
 
     Examples
     --------
-    >>> from dpopt.family import family_pmf
+    >>> from dpopt.family.members import family_pmf
     >>> profile = privacy_profile(family_pmf(11, Fraction(1, 8)), [0, 1, 2, 3])
     >>> [f"{float(delta):.6g}" for delta in profile.upper]
     ['0.199471', '0.00724878', '1.07612e-05', '5.38488e-08']
@@ -167,12 +167,17 @@ def privacy_profile(
     return profile
 
 
-def least_epsilon(pmf: Pmf, delta: Number = 0, sensitivity: Number = 1) -> Enclosure:
-    """The least epsilon at which the pmf is (epsilon, delta)-DP, without a curve. See `Profile.epsilon`.
+def epsilon(pmf: Pmf, delta: Number = 0, sensitivity: Number = 1) -> Enclosure:
+    """The least epsilon at which the pmf is (epsilon, delta)-DP: a proved enclosure, 2^-64 wide.
+
+    Raises
+    ------
+    InputError
+        No epsilon reaches `delta`: a finite support leaves at least its outermost mass at every epsilon.
 
     Examples
     --------
-    >>> print(least_epsilon(Pmf(-1, (1, 3, 1)), "0.2"))
+    >>> print(epsilon(Pmf(-1, (1, 3, 1)), "0.2"))
     1.09861228867
     """
     return _least_epsilon(_losses_of(pmf, sensitivity, 128), delta)

@@ -1,7 +1,7 @@
 """Choosing D and V for a wanted (epsilon, delta): the three families side by side, and the best gamma for a D.
 
 Everything returned is proved: D by a certificate, real numbers as enclosures, optima over gamma by the lemma of
-`dpopt.family`. All functions take the sensitivity m; the ABS paper has m = 1.
+`dpopt.family.members`. All functions take the sensitivity m; the ABS paper has m = 1.
 
 The paper's routine (its section III-D, equations (33)-(36)) in its four steps, with two slips corrected: its step 1
 prints "1 < delta < 1", where 0 < delta < 1 is meant, and its (33) prints gamma = epsilon / (2D - 1) - iota with
@@ -15,7 +15,7 @@ iota < 0, which lies outside its own range (23); the sign must be +, and iota = 
    D = 1; delta falls as D grows, so dpopt bisects, and proves D: this one reaches delta, one less does not.
 
    >>> from dpopt.problem.target import target
-   >>> from dpopt.targeting import solve
+   >>> from dpopt.designing.targeting import solve
    >>> solution = solve(target(epsilon=epsilon, delta=delta, family="analytic"))
    >>> solution.design.D, solution.verified.value, float(solution.design.delta)
    (10, 'optimal', 0.0006707463323772308)
@@ -44,10 +44,10 @@ from typing import Any
 from flint import ctx
 
 from dpopt.arithmetic import Enclosure, Number, exact_integer
-from dpopt.family import IdealMember, as_enclosure, breakpoints, reaching_rate
+from dpopt.designing.targeting import guessed_rate, solve
+from dpopt.family.members import IdealMember, as_enclosure, breakpoints, reaching_rate
 from dpopt.problem.target import Family, Target
 from dpopt.solution import Solution
-from dpopt.targeting import guessed_rate, solve
 
 __all__ = [
     "Designs",
@@ -112,7 +112,7 @@ def best_rate(D: int, epsilon: Number, sensitivity: Number = 1) -> FamilyOptimum
     """The gamma with the smallest delta for a support [-D, D] and an epsilon: proved over all gamma >= 0.
 
     The paper scans a grid (its Fig. 2). Here every other breakpoint is shown to have a larger delta, range by range
-    with the lemma of `dpopt.family`; between breakpoints delta is at least its smaller end.
+    with the lemma of `dpopt.family.members`; between breakpoints delta is at least its smaller end.
 
     Examples
     --------

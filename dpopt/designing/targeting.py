@@ -16,7 +16,7 @@ from typing import Any
 from dpopt.arithmetic import Enclosure, exp_enclosure
 from dpopt.backends.base import Claimed
 from dpopt.errors import CertificateError
-from dpopt.family import analytic_rate, breakpoints, delta_exceeds, reaching_rate, worst_tail
+from dpopt.family.members import analytic_rate, breakpoints, delta_exceeds, reaching_rate, worst_tail
 from dpopt.pmf import Pmf
 from dpopt.problem.parts import Check
 from dpopt.problem.problem import Problem
@@ -301,7 +301,7 @@ def _first_guess(target: Target) -> int:
 
 
 def _proved_delta(half_width: int, rate: Fraction, target: Target) -> Fraction:
-    from dpopt.privacy import worst_hockey_stick
+    from dpopt.privacy.divergence import worst_hockey_stick
 
     lower = exp_enclosure(target.epsilon, precision(target)).lower
     return worst_hockey_stick(member_pmf(target, half_width, rate), lower, target.shift)

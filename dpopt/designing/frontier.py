@@ -1,7 +1,7 @@
 """The frontier: which pairs (D, V) reach a wanted (epsilon, delta).
 
-What is said of a whole interval of rates holds by the lemma of `dpopt.family`, and of its inside by a bound on delta
-that is monotone in gamma.
+What is said of a whole interval of rates holds by the lemma of `dpopt.family.members`, and of its inside by a bound on
+delta that is monotone in gamma.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 from flint import arb, ctx
 
 from dpopt.arithmetic import Enclosure, Number, ball, exact_integer
-from dpopt.design_inverse import LeastVariance, least_variance, variances_between
-from dpopt.family import IdealMember, as_enclosure, breakpoints, delta_exceeds, reaching_rate, worst_tail
-from dpopt.family_designs import text_table, working_bits
+from dpopt.designing.inverse import LeastVariance, least_variance, variances_between
+from dpopt.designing.side_by_side import text_table, working_bits
+from dpopt.designing.targeting import log_delta, outermost_rate, solve
+from dpopt.family.members import IdealMember, as_enclosure, breakpoints, delta_exceeds, reaching_rate, worst_tail
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Family, Target
-from dpopt.targeting import log_delta, outermost_rate, solve
 
 __all__ = ["Frontier", "FrontierPoint", "frontier"]
 
@@ -36,7 +36,7 @@ class FrontierPoint:
         The least and the largest such variance.
     rates : tuple of pairs of Fraction
         Intervals of gamma, ascending, all of whose members reach the target: the proof of this is the lemma of
-        `dpopt.family` at its ends. Delta rises between breakpoints, so that for large epsilon there can be several.
+        `dpopt.family.members` at its ends. Delta rises between breakpoints: for large epsilon there can be several.
     """
 
     D: int

@@ -1,4 +1,4 @@
-"""What a pmf guarantees: its largest privacy loss, its hockey-stick divergence, delta(epsilon) and epsilon(delta).
+"""What a pmf guarantees: its largest privacy loss, its hockey-stick divergence, delta at an epsilon.
 
 Adding noise Z to a count that may change by up to m moves the pmf by a shift s, 1 <= |s| <= m. Every function here
 looks at all shifts in both directions; sums over geometric tails are exact.
@@ -10,14 +10,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
-from dpopt.arithmetic import Enclosure, Number, exact, exp_enclosure, log_enclosure
+from dpopt.arithmetic import Enclosure, Number, exact, exp_enclosure
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 
-__all__ = ["delta", "epsilon", "hockey_stick", "largest_ratio", "lattice_shift"]
-
-
-_LARGEST = 700  # e^epsilon is enclosed up to here
+__all__ = ["delta", "hockey_stick", "largest_ratio", "lattice_shift"]
 
 
 def lattice_shift(sensitivity: Number, step: Fraction, argument: str = "sensitivity") -> int:
@@ -150,68 +147,3 @@ def delta(pmf: Pmf, epsilon: Number, sensitivity: Number = 1, *, bits: int = 128
     low, high = exp_enclosure(value, bits)
     upper = worst_hockey_stick(pmf, low, shift)
     return Enclosure(worst_hockey_stick(pmf, high, shift) if high != low else upper, upper)
-
-
-def epsilon(pmf: Pmf, delta: Number = 0, sensitivity: Number = 1) -> Enclosure:
-    """The least epsilon at which the pmf is (epsilon, delta)-DP: a proved enclosure, at most 2^-40 wide.
-
-    Raises
-    ------
-    InputError
-        No epsilon reaches `delta`: a finite support leaves at least its outermost mass at every epsilon.
-
-    Examples
-    --------
-    >>> from dpopt.pmf import Tails
-    >>> half = Fraction(1, 2)
-    >>> round(float(epsilon(Pmf(0, (1,), tails=Tails(1, left=half, right=half)))), 9)
-    0.693147181
-    """
-    pmf = getattr(pmf, "pmf", pmf)
-    wanted = exact(delta, "delta")
-    if not 0 <= wanted <= 1:
-        raise InputError("delta", f"must lie between 0 and 1, not {wanted}")
-    shift = lattice_shift(sensitivity, pmf.step)
-    numerator, denominator = largest_ratio(pmf, shift)
-    if denominator == 0:
-        floor = _unreachable_mass(pmf, shift)
-        if floor > wanted or wanted == 0:
-            raise InputError(
-                "delta",
-                f"must be at least {float(floor):.6g}: that mass has a zero within the sensitivity, whatever epsilon",
-            )
-    elif wanted == 0:
-        return log_enclosure(Fraction(numerator, denominator))
-    if worst_hockey_stick(pmf, Fraction(1), shift) <= wanted:
-        return Enclosure(Fraction(0), Fraction(0))
-    purely = log_enclosure(Fraction(numerator, denominator)).upper if denominator else Fraction(_LARGEST)
-    low, high = Fraction(0), min(Fraction(1), purely)
-    while high < purely and not (found := _reaches(pmf, shift, wanted, high)):
-        low, high = (high if found is False else low), min(2 * high, purely)
-        if high > _LARGEST:
-            return Enclosure(low, purely)
-    if not denominator and high == purely and not _reaches(pmf, shift, wanted, high):
-        raise InputError("delta", f"= {float(wanted):.6g} is reached by no epsilon up to {_LARGEST}")
-    while high - low > Fraction(1, 1 << 40):
-        middle = (low + high) / 2
-        found = _reaches(pmf, shift, wanted, middle)
-        if found is None:
-            break  # the answer is closer to `middle` than any enclosure that is tried can tell
-        low, high = (low, middle) if found else (middle, high)
-    return Enclosure(low, high)
-
-
-def _reaches(pmf: Pmf, shift: int, wanted: Fraction, value: Fraction) -> bool | None:
-    """Whether delta at epsilon = `value` is at most `wanted`, proved; None where 1,024 bits do not tell."""
-    for bits in (128, 1024):
-        low, high = exp_enclosure(value, bits)
-        if worst_hockey_stick(pmf, low, shift) <= wanted:
-            return True
-        if worst_hockey_stick(pmf, high, shift) > wanted:
-            return False
-    return None
-
-
-def _unreachable_mass(pmf: Pmf, shift: int) -> Fraction:
-    """The limit of delta(epsilon): the largest mass, over shifts, of points whose shifted point has none."""
-    return max(_pair_sum(pmf, s, lambda w, v: 0 if v else w) for s in (*range(1, shift + 1), *range(-shift, 0)))

@@ -20,7 +20,7 @@ from operator import mul
 from typing import NamedTuple
 
 from dpopt.pmf import Pmf
-from dpopt.privacy import explicit_weights
+from dpopt.privacy.divergence import explicit_weights
 
 __all__ = ["Curve", "Losses"]
 

@@ -1,0 +1,1 @@
+"""What a pmf guarantees: divergence at one epsilon, and the whole profile."""
