@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpopt as dp
-from dpopt.report import decimal_text, histogram, solution_json, summary
+from dpopt.report import histogram, solution_json, summary
+from dpopt.text import decimal_text
 
 
 def lines_of(solution: dp.Solution) -> dict[str, str]:

@@ -112,7 +112,7 @@ class Profile:
         return np.array([float(value) for value in self.epsilons]), np.array(lower), np.array(upper)
 
     def __str__(self) -> str:
-        from dpopt.report import aligned, decimal_text
+        from dpopt.text import aligned, decimal_text
 
         count = len(self.epsilons)
         chosen = sorted({round(i * (count - 1) / (_ROWS - 1)) for i in range(_ROWS)})

@@ -20,8 +20,9 @@ from dpopt.problem.problem import Problem
 from dpopt.problem.terms import HockeyStickTerm, MinDeltaTerm, RatioTerm
 from dpopt.program.formulate import Formulation, core_for, formulate
 from dpopt.proof.prove import Verified
-from dpopt.report import aligned, title
+from dpopt.report import title
 from dpopt.solving import solve
+from dpopt.text import aligned
 
 __all__ = ["Comparison", "Row", "compare"]
 

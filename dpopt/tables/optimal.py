@@ -21,10 +21,10 @@ from dpopt.proof.prove import Verified
 from dpopt.tables.bound import Lagrangian, search
 from dpopt.tables.costs import Distance, TableCost, table_cost
 from dpopt.tables.elastic import impossible
+from dpopt.tables.ideal import Ideal, ideal_pmf, read_ideal
 from dpopt.tables.key_table import KeyTable
 from dpopt.tables.offsets import Dual
 from dpopt.tables.proposal import Proposer
-from dpopt.tables.quantise import Ideal, ideal_pmf, read_ideal
 from dpopt.tables.question import Privacy, Question, TableCheck
 
 __all__ = ["TableSolution", "optimal_table"]

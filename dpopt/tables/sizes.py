@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from dpopt.arithmetic import Number, exact, exact_integer
 from dpopt.errors import InputError, NotVerifiedError
 from dpopt.proof.prove import Verified
+from dpopt.tables.ideal import Ideal, read_ideal
 from dpopt.tables.key_table import KeyTable
 from dpopt.tables.optimal import optimal_table
-from dpopt.tables.quantise import Ideal, Rule, key_table, read_ideal, read_rule
+from dpopt.tables.quantise import Rule, key_table, read_rule
 
 __all__ = ["KeySizeSearch", "Refutation", "smallest_key_size"]
 

@@ -1,0 +1,50 @@
+"""Numbers and tables as text: the one way in which dpopt prints for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+
+__all__ = ["aligned", "decimal_text"]
+
+
+def decimal_text(number: Fraction, digits: int = 15, *, up: bool | None) -> str:
+    """A rational in decimal, rounded up, down, or (None) to nearest, with `digits` significant digits.
+
+    Examples
+    --------
+    >>> decimal_text(Fraction(2, 3), 3, up=True), decimal_text(Fraction(2, 3), 3, up=False)
+    ('0.667', '0.666')
+    """
+    rounding = ROUND_HALF_EVEN if up is None else ROUND_CEILING if up else ROUND_FLOOR
+    size = max(number.numerator.bit_length(), number.denominator.bit_length()) // 3 + 2
+    wide = Context(prec=size, Emin=-(10**9), Emax=10**9)  # holds both integers exactly: one rounding, at the division
+    context = Context(prec=digits, rounding=rounding, Emin=-(10**9), Emax=10**9)
+    quotient = context.divide(wide.create_decimal(number.numerator), wide.create_decimal(number.denominator))
+    return _plain_decimal(quotient)
+
+
+def _plain_decimal(number: Decimal) -> str:
+    """Without an exponent where that is readable, and without trailing zeros."""
+    number = number.normalize(Context(prec=60, Emin=-(10**9), Emax=10**9))
+    if number == 0:
+        return "0"
+    exponent = number.adjusted()
+    if -4 <= exponent < 16:
+        return format(number, "f")
+    mantissa = number.scaleb(-exponent, Context(prec=60, Emin=-(10**9), Emax=10**9))
+    return f"{mantissa:f}e{exponent}"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines with aligned columns; the first row is the heading.
+
+    Examples
+    --------
+    >>> aligned([("name", "seconds"), ("highs", "1")])
+    ['name   seconds', '-----  -------', 'highs  1']
+    """
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
