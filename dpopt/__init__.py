@@ -23,7 +23,7 @@ _PUBLIC = {
     "dpopt.family.profile": ("family_delta", "family_rate"),
     "dpopt.lattice_function": ("LatticeFunction",),
     "dpopt.pmf": ("Pmf", "Tails"),
-    "dpopt.privacy.divergence": ("delta",),
+    "dpopt.privacy.divergence": ("delta", "delta_between"),
     "dpopt.privacy.profile": ("Profile", "epsilon", "privacy_profile"),
     "dpopt.problem.constraints": (
         "ApproxDP", "Expectation", "Forbidden", "Mean", "Probability", "PureDP", "SecondMoment", "Symmetric",

@@ -14,7 +14,7 @@ from dpopt.arithmetic import Enclosure, Number, exact, exp_enclosure
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 
-__all__ = ["delta", "hockey_stick", "largest_ratio", "lattice_shift"]
+__all__ = ["delta", "delta_between", "hockey_stick", "largest_ratio", "lattice_shift"]
 
 
 def lattice_shift(sensitivity: Number, step: Fraction, argument: str = "sensitivity") -> int:
@@ -147,3 +147,35 @@ def delta(pmf: Pmf, epsilon: Number, sensitivity: Number = 1, *, bits: int = 128
     low, high = exp_enclosure(value, bits)
     upper = worst_hockey_stick(pmf, low, shift)
     return Enclosure(worst_hockey_stick(pmf, high, shift) if high != low else upper, upper)
+
+
+def delta_between(output: Pmf, neighbour: Pmf, epsilon: Number, *, bits: int = 128) -> Enclosure:
+    """The hockey-stick divergence of two output laws, one direction: sum of ``max(p(k) - e^epsilon q(k), 0)``.
+
+    For noise that depends on the count, the rows of a p-table for counts n and n + 1 moved to n and n + 1, every pair
+    of neighbouring rows has to be looked at, in both directions.
+
+    Parameters
+    ----------
+    output, neighbour : Pmf
+        Without tails, on the same lattice.
+
+    Examples
+    --------
+    >>> delta_between(Pmf(0, (1, 1)), Pmf(1, (1, 1)), 1).upper
+    Fraction(1, 2)
+    """
+    value = exact(epsilon, "epsilon")
+    if value < 0:
+        raise InputError("epsilon", f"must be at least 0, not {value}")
+    if output.tails is not None or neighbour.tails is not None:
+        raise InputError("neighbour", "must have a finite support, and so must output")
+    if output.step != neighbour.step:
+        raise InputError("neighbour", f"must have the step {output.step}, not {neighbour.step}")
+
+    def excess(factor: Fraction) -> Fraction:
+        parts = (output.probability(k) - factor * neighbour.probability(k) for k in range(output.start, output.end + 1))
+        return sum((part for part in parts if part > 0), Fraction(0))
+
+    low, high = exp_enclosure(value, bits)
+    return Enclosure(excess(high), excess(low))
