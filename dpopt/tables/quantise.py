@@ -16,7 +16,7 @@ from flint import arb, ctx, fmpz
 from dpopt.arithmetic import ball, exact_integer
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
-from dpopt.tables.ideal import Ideal, read_ideal
+from dpopt.tables.ideal import Ideal, ideal_pmf, read_ideal
 from dpopt.tables.key_table import KeyTable
 
 __all__ = ["Rule", "key_table", "read_rule"]
@@ -29,12 +29,14 @@ class Rule(StrEnum):
     """How a pmf becomes integers.
 
     CEILING: the paper's c(z) = ceil(P(Z <= z) K), equation (39). SYMMETRIC: the nearest integer to p(z) K for z = 1..D,
-    mirrored, and the rest at 0: bias exactly 0. OPTIMAL: the table that is closest to the pmf in total variation among
+    mirrored, and the rest at 0: bias exactly 0. CUMULATIVE: the nearest integers to P(Z <= z) K, for rows of any shape:
+    the total is always K, where rounding each p(z) K may miss it. OPTIMAL: the table that is closest to the pmf in total variation among
     those with full support, bias exactly 0 and a variance that is not larger; see `optimal_table` for more choices.
     """
 
     CEILING = "ceiling"
     SYMMETRIC = "symmetric"
+    CUMULATIVE = "cumulative"
     OPTIMAL = "optimal"
 
 
@@ -77,11 +79,10 @@ def key_table(pmf: Ideal, key_size: int, *, rule: Rule | str) -> KeyTable:
     ideal = read_ideal(pmf)
     size = exact_integer(key_size, "key_size", at_least=1)
     chosen = read_rule(rule)
-    if chosen is Rule.CEILING:
-        cumulative = _ceilings(ideal, size)
-        return KeyTable(
-            _start(ideal), [cumulative[0], *(b - a for b, a in zip(cumulative[1:], cumulative, strict=False))], size
-        )
+    if chosen in (Rule.CEILING, Rule.CUMULATIVE):
+        cumulative = _ceilings(ideal, size) if chosen is Rule.CEILING else _nearest_cumulative(ideal_pmf(ideal), size)
+        counts = [cumulative[0], *(b - a for b, a in zip(cumulative[1:], cumulative, strict=False))]
+        return KeyTable(_start(ideal), counts, size)
     if chosen is Rule.SYMMETRIC:
         half = _nearest(ideal, size)
         middle = size - 2 * sum(half)
@@ -112,6 +113,12 @@ def _ceilings(ideal: Pmf | tuple[int, Fraction], size: int) -> list[int]:
     # the ceilings of c(z) and of c(-z-1) = 1 - c(z) add up to K + 1: the half near 1 needs no digits of its own.
     left = [floor + 1 for floor in _decided_floors(below, size)]
     return [*left, *(size + 1 - c for c in reversed(left)), size]
+
+
+def _nearest_cumulative(pmf: Pmf, size: int) -> list[int]:
+    """floor(c(z) K + 1/2) for each z of the support."""
+    total = sum(pmf.weights)
+    return [(2 * c * size + total) // (2 * total) for c in accumulate(pmf.weights)]
 
 
 def _nearest(ideal: Pmf | tuple[int, Fraction], size: int) -> list[int]:

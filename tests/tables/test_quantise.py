@@ -106,6 +106,23 @@ def test_symmetric_rows_keep_the_total(case: dict[str, Any]) -> None:
     assert table.largest_noise == case["largest_reachable_noise"]
 
 
+@pytest.mark.parametrize("case", cases("ptable_row_rounding"), ids=lambda c: f"{c['D']}-{c['i']}-{c['key_size']}")
+def test_rows_of_any_shape_by_their_cumulative(case: dict[str, Any]) -> None:
+    """K1: rounding the cumulative always gives K, where rounding each probability gives 255 or 257."""
+    row = dp.Problem(
+        support=dp.Integers(-case["i"], case["D"]),
+        objective=dp.MaxEntropy(),
+        constraints=[dp.Mean(0), dp.Variance(case["V"])],
+    )
+    pmf, size = dp.solve(row).pmf, case["key_size"]
+    nearest = [math.floor(pmf.probability(z) * size + Fraction(1, 2)) for z in range(-case["i"], case["D"] + 1)]
+    assert nearest == case["nearest_counts"] and sum(nearest) == case["nearest_total"]
+    table = key_table(pmf, size, rule="cumulative")
+    assert list(table.counts) == case["cumulative_rounding_counts"]
+    assert float(table.bias) == pytest.approx(float(case["cumulative_rounding_mean"]), abs=1e-6)
+    assert float(table.variance) == pytest.approx(float(case["cumulative_rounding_variance"]), abs=1e-6)
+
+
 def test_the_float_ceiling_slips_where_the_exact_one_does_not() -> None:
     """K10: in floats the last cumulative entry is K + 1 in about a quarter of designs; here it is K in all."""
     slips = wrong = designs = 0
