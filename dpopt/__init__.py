@@ -41,6 +41,7 @@ _PUBLIC = {
     "dpopt.proof.checker": ("Verdict", "verify"),
     "dpopt.proof.prove": ("Verified",),
     "dpopt.study.compare": ("Comparison", "Row", "compare"),
+    "dpopt.study.figures": ("Figure", "delta_against_epsilon", "design_against_epsilon", "study_of_key_sizes"),
     "dpopt.solution": ("Certificate", "Design", "Solution"),
     "dpopt.tables.costs": ("Distance",),
     "dpopt.tables.key_table": ("KeyTable",),

@@ -117,6 +117,8 @@ def _moved(weights: Sequence[int], shift: int) -> list[int]:
 def worst_hockey_stick(pmf: Pmf, factor: Fraction, shift: int) -> Fraction:
     """The largest hockey-stick divergence over all shifts 1..`shift`, both directions."""
     directions = (1,) if pmf.is_symmetric else (1, -1)
+    if pmf.tails is None:
+        shift = min(shift, len(pmf.weights))  # farther shifts all leave the support
     return max(hockey_stick(pmf, factor, sign * s) for s in range(1, shift + 1) for sign in directions)
 
 

@@ -1,1 +1,1 @@
-"""Studies: the same question put to several backends."""
+"""Studies: the same question put to several backends, and the figures of the ABS paper as tables."""

@@ -30,8 +30,9 @@ class Rule(StrEnum):
 
     CEILING: the paper's c(z) = ceil(P(Z <= z) K), equation (39). SYMMETRIC: the nearest integer to p(z) K for z = 1..D,
     mirrored, and the rest at 0: bias exactly 0. CUMULATIVE: the nearest integers to P(Z <= z) K, for rows of any shape:
-    the total is always K, where rounding each p(z) K may miss it. OPTIMAL: the table that is closest to the pmf in total variation among
-    those with full support, bias exactly 0 and a variance that is not larger; see `optimal_table` for more choices.
+    the total is always K, where rounding each p(z) K may miss it. OPTIMAL: the table that is closest to the pmf in
+    total variation among those with full support, bias exactly 0 and a variance that is not larger; see
+    `optimal_table` for more choices.
     """
 
     CEILING = "ceiling"

@@ -20,8 +20,13 @@ def linear(
     low, high = np.array(sides, dtype=float).reshape(-1, 2).T
     size = len(cost)
     return Program(
-        np.array(cost, dtype=float), sp.csr_array(np.array(rows, dtype=float).reshape(-1, size)), low, high,
-        more.pop("lower", np.zeros(size)), more.pop("upper", np.full(size, INF)), **more,
+        np.array(cost, dtype=float),
+        sp.csr_array(np.array(rows, dtype=float).reshape(-1, size)),
+        low,
+        high,
+        more.pop("lower", np.zeros(size)),
+        more.pop("upper", np.full(size, INF)),
+        **more,
     )
 
 
@@ -34,8 +39,14 @@ def max_entropy(
     sides = [(1.0, 1.0), (mean, mean), (low, high), *((below, above) for _, below, above in extra)]
     row_low, row_high = np.array(sides).T
     return Program(
-        np.zeros(k.size), sp.csr_array(np.array(rows)), row_low, row_high, np.zeros(k.size), np.full(k.size, INF),
-        entropy=np.ones(k.size), blocks=(RowBlock(BlockKind.MASS, "mass", 0, 1),),
+        np.zeros(k.size),
+        sp.csr_array(np.array(rows)),
+        row_low,
+        row_high,
+        np.zeros(k.size),
+        np.full(k.size, INF),
+        entropy=np.ones(k.size),
+        blocks=(RowBlock(BlockKind.MASS, "mass", 0, 1),),
     )
 
 
@@ -44,13 +55,23 @@ def window_private(reach: int, second_moment: float, epsilon: float) -> Program:
     k = np.arange(-reach, reach + 1.0)
     eye, ratio = sp.eye_array(k.size, format="csr"), np.exp(epsilon)
     rows = sp.csr_array(
-        sp.vstack([sp.csr_array(np.array([np.ones(k.size), k, k * k])), eye[:-1] - ratio * eye[1:],
-                   eye[1:] - ratio * eye[:-1]])
+        sp.vstack(
+            [
+                sp.csr_array(np.array([np.ones(k.size), k, k * k])),
+                eye[:-1] - ratio * eye[1:],
+                eye[1:] - ratio * eye[:-1],
+            ]
+        )
     )
     ratios = 2 * (k.size - 1)
     return Program(
-        np.zeros(k.size), rows, np.r_[1, 0, -INF, np.full(ratios, -INF)], np.r_[1, 0, second_moment, np.zeros(ratios)],
-        np.zeros(k.size), np.full(k.size, INF), entropy=np.ones(k.size),
+        np.zeros(k.size),
+        rows,
+        np.r_[1, 0, -INF, np.full(ratios, -INF)],
+        np.r_[1, 0, second_moment, np.zeros(ratios)],
+        np.zeros(k.size),
+        np.full(k.size, INF),
+        entropy=np.ones(k.size),
         blocks=(RowBlock(BlockKind.MASS, "mass", 0, 1), RowBlock(BlockKind.PURE_DP, "ratios", 3, ratios)),
     )
 

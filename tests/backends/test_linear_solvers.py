@@ -143,8 +143,13 @@ def test_a_time_limit_is_a_limit(backend: str) -> None:
     size = 120
     rows = random.integers(1, 999, size=(40, size))
     sides = [(-INF, row.sum() / 3) for row in rows]
-    program = linear((-random.integers(1, 60, size=size)).tolist(), rows.tolist(), sides, upper=np.ones(size),
-                     integer=np.ones(size, dtype=bool))
+    program = linear(
+        (-random.integers(1, 60, size=size)).tolist(),
+        rows.tolist(),
+        sides,
+        upper=np.ones(size),
+        integer=np.ones(size, dtype=bool),
+    )
     claim = get_backend(backend).solve(program, {"time_limit": 0.01 if backend == "highs" else 0.1})
     assert claim.status is Claimed.LIMIT
 

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpopt.backends import Claimed, get_backend
+from dpopt.backends import Claimed, _newton_few, get_backend
+from dpopt.backends._newton_few import DIRECT, DualResult, FewRows, minimise_dual
 from dpopt.backends.newton import FEW_ROWS, Newton, polish
 from dpopt.errors import InputError
 from dpopt.program.program import Program
@@ -75,6 +77,114 @@ def test_a_million_points() -> None:
     assert x.sum() == pytest.approx(1.0, rel=1e-13)
     assert stationarity(program, x, y) < 1e-12
     assert np.isfinite(x).all()
+
+
+WIDE = DIRECT + 3_001
+"""Half-width at which a problem is thinned, and its thinned problem is not."""
+
+
+def without_zeros(program: Program) -> Program:
+    """The program whose sparse rows store no zero, as those of a formulation."""
+    rows = program.rows.copy()
+    rows.eliminate_zeros()
+    return replace(program, rows=rows)
+
+
+def dual_from_zero(program: Program) -> DualResult:
+    """The answer without any thinning."""
+    low, high = program.row_lower[1:], program.row_upper[1:]
+    with np.errstate(all="ignore"):
+        return minimise_dual(FewRows(program.rows.toarray()[1:], low, high, program.cost), np.zeros(low.size), 1000)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("variance", [WIDE**2 / 30, WIDE**2 / 1e4, 2.0, 0.3 * WIDE**2, 1e9])
+def test_thinning_changes_nothing(variance: float, gaps: bool) -> None:
+    program = max_entropy(WIDE, -INF, variance)
+    status, x, y, message = solve(without_zeros(program) if gaps else program)
+    plain = dual_from_zero(program)
+    assert status is Claimed.OPTIMAL, message
+    assert x == pytest.approx(plain.x, rel=1e-11, abs=1e-300)
+    assert y[1:] == pytest.approx(plain.y, rel=1e-12, abs=1e-14)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_wide_rows_that_are_not_smooth(gaps: bool) -> None:
+    """Parity, noise, one column and every 63rd one: what the thinned problem sees of them is wrong or nothing."""
+    k = np.arange(-WIDE, WIDE + 1.0)
+    noise = np.random.default_rng(3).standard_normal(k.size)
+    every = (np.arange(k.size) % 63 == 31) * 1.0
+    extra = [(k % 2, 0.3, 0.3), (noise, 0.2, 0.25), ((k == 5) * 1.0, 0.1, 0.1), (every, -INF, 0.01)]
+    program = max_entropy(WIDE, -INF, WIDE**2 / 40, extra=extra)
+    program = without_zeros(program) if gaps else program
+    status, x, y, message = solve(program)
+    assert status is Claimed.OPTIMAL, message
+    assert (program.rows @ x)[[0, 2, 3, 4, 5, 6]] == pytest.approx([1, WIDE**2 / 40, 0.3, 0.2, 0.1, 0.01], rel=1e-10)
+    assert stationarity(program, x, y) < 1e-11
+
+
+def test_one_wide_row_that_the_thinned_problem_calls_infeasible() -> None:
+    program = max_entropy(WIDE, -INF, INF, extra=[((np.arange(-WIDE, WIDE + 1) == 7) * 1.0, 0.25, 0.25)])
+    status, x, _, message = solve(program)
+    assert status is Claimed.OPTIMAL, message
+    assert x[WIDE + 7] == pytest.approx(0.25, rel=1e-12)
+
+
+def test_wide_rows_that_no_pmf_satisfies() -> None:
+    status, x, _, message = solve(max_entropy(WIDE, -INF, INF, mean=WIDE + 0.1))
+    assert status is Claimed.INFEASIBLE, message
+    assert x.size == 0
+
+
+def test_wide_with_forbidden_columns_cost_and_another_mass() -> None:
+    k = np.arange(-WIDE, WIDE + 1.0)
+    program = max_entropy(WIDE, -INF, WIDE**2 / 30)
+    upper = np.where(k % 3 == 0, 0.0, INF)
+    program = replace(
+        program, upper=upper, cost=np.cos(k / 500), row_lower=3 * program.row_lower, row_upper=3 * program.row_upper
+    )
+    claim = Newton().solve(program, {})
+    assert claim.status is Claimed.OPTIMAL, claim.message
+    assert np.all(claim.x[upper == 0] == 0)
+    assert program.rows @ claim.x == pytest.approx([3, 0, WIDE**2 / 10], rel=1e-11, abs=1e-8)
+    assert stationarity(program, claim.x, claim.y) < 1e-12
+    assert claim.objective == pytest.approx(program.objective(claim.x), rel=1e-13)
+
+
+def test_rows_that_are_neither_sorted_nor_unique() -> None:
+    program = max_entropy(4, -INF, 2.0)
+    _, x, _, _ = solve(program)
+    flat = program.rows.tocoo()
+    row, column = (np.repeat(index[::-1], 2) for index in flat.coords)
+    order = np.argsort(row, kind="stable")
+    starts = np.searchsorted(row[order], np.arange(4))
+    data = np.repeat(flat.data[::-1] / 2, 2)[order]
+    messy = sp.csr_array((data, column[order], starts), shape=program.rows.shape)
+    assert not messy.has_canonical_format
+    _, same, _, _ = solve(replace(program, rows=messy))
+    assert same == pytest.approx(x, rel=1e-14)
+    assert messy.nnz == 2 * flat.nnz
+
+
+def test_the_thinned_multipliers_of_smooth_rows_need_one_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the time at a million points depends on; and a polish of an answer is one evaluation as well."""
+    program = without_zeros(max_entropy(50_000, -INF, 50_000**2 / 100))
+    widths: list[int] = []
+    once = _newton_few._pass
+
+    def counted(problem: FewRows, y: np.ndarray, side: np.ndarray) -> object:
+        widths.append(problem.cost.size)
+        return once(problem, y, side)
+
+    monkeypatch.setattr(_newton_few, "_pass", counted)
+    claim = Newton().solve(program, {})
+    assert claim.status is Claimed.OPTIMAL
+    assert widths.count(100_001) == 1
+    widths.clear()
+    x, y = polish(program, claim.y)
+    assert widths == [100_001]
+    assert np.array_equal(x, claim.x)
+    assert np.array_equal(y, claim.y)
 
 
 def test_boundary_stops_with_finite_numbers() -> None:

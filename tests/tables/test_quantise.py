@@ -219,7 +219,7 @@ def test_a_wanted_delta_is_reached_and_each_smaller_size_refuted() -> None:
         assert [r.key_size for r in result.refutations] == [2**k for k in range(result.key_size.bit_length() - 1)]
         sizes[rule] = result.key_size
         assert "does, rule" in str(result)
-    assert sizes == {Rule.CEILING: 2**16, Rule.SYMMETRIC: 2**15, Rule.OPTIMAL: 2**12}
+    assert sizes == {Rule.CEILING: 2**16, Rule.SYMMETRIC: 2**15, Rule.CUMULATIVE: 2**15, Rule.OPTIMAL: 2**12}
     for size in (2**k for k in range(12, 16)):  # the reasons are true
         table = key_table((11, "1/21"), size, rule="ceiling")
         assert not (table.has_full_support and table.delta(1).worst.lower <= Fraction("4e-4"))
@@ -242,7 +242,7 @@ def test_no_key_size_does() -> None:
         (((11, "1/21"), True, "ceiling"), "key_size.*truth value"),
         (((11, "1/21"), 2.5, "ceiling"), "key_size: must be an integer"),
         (((11, "1/21"), float("nan"), "ceiling"), "key_size: must be finite"),
-        (((11, "1/21"), 256, "nearest"), "rule: must be one of ceiling, symmetric, optimal"),
+        (((11, "1/21"), 256, "nearest"), "rule: must be one of ceiling, symmetric, cumulative, optimal"),
         (((11, -1), 256, "ceiling"), "gamma: must be at least 0"),
         (((-1, 1), 256, "ceiling"), "D: must be at least 0"),
         (((1, 2, 3), 256, "ceiling"), "pair"),

@@ -1,0 +1,126 @@
+"""The door of the command line: the application, what a command returns, and how anything ends.
+
+Exit status: 0 verified optimal or feasible (`verify`: the certificate holds); 1 proved infeasible, or failed (`verify`:
+it does not hold); 2 bad input, with one line on standard error; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import typer
+
+from dpopt.errors import DpoptError, NotVerifiedError
+from dpopt.plugins import raised_by_plugin
+
+__all__ = ["NOT_PROVED", "PROVED", "Result", "app", "main"]
+
+app = typer.Typer(
+    name="dpopt",
+    help="Optimal noise for differential privacy: a solver claims, dpopt proves.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+PROVED, NOT_PROVED, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
+
+_SILENT = logging.NullHandler()  # without a handler Python prints the library's warnings, tracebacks included
+
+
+class Result(NamedTuple):
+    """What a command has to say on standard output, and the exit status; it is printed when all is done."""
+
+    text: str
+    status: int = PROVED
+    note: str = ""
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        import dpopt
+
+        typer.echo(f"dpopt {dpopt.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """The options before the command."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after ``dpopt``; those of the process by default.
+    """
+    logging.getLogger("dpopt").addHandler(_SILENT)
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # a dependency's deprecations are no business of the user's
+    command = typer.main.get_command(app)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        result = command.main(args=words, prog_name="dpopt", standalone_mode=False)
+        return result if isinstance(result, int) else _show(result)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _broken_pipe()
+    except (DpoptError, typer.TyperException) as error:
+        message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        return _complain(message, NOT_PROVED if isinstance(error, NotVerifiedError) else BAD_INPUT)
+    except Exception as error:  # a plugin's mistake, or ours: one line either way
+        if (where := raised_by_plugin(error)) is not None:
+            return _complain(f"{where}: {_described(error)}", BAD_INPUT)
+        if os.environ.get("DPOPT_TRACEBACK"):
+            traceback.print_exc()
+        return _complain(
+            f"internal error, please report it: {_described(error)} (DPOPT_TRACEBACK=1 shows where)", NOT_PROVED
+        )
+
+
+def _show(result: Result | None) -> int:
+    """Print a result, all of it or nothing."""
+    if result is None:
+        return PROVED
+    if result.note:
+        print(f"dpopt: {_one_line(result.note)}", file=sys.stderr)
+    sys.stdout.write(result.text + "\n")
+    sys.stdout.flush()
+    return result.status
+
+
+def _complain(message: str, status: int) -> int:
+    """One line on standard error."""
+    print(f"dpopt: error: {_one_line(message)}", file=sys.stderr)
+    return status
+
+
+def _one_line(text: str) -> str:
+    """Without line breaks, and without characters that could steer a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(text.split()))
+
+
+def _described(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _broken_pipe() -> int:
+    """The reader has gone: nothing more may be written, not even by the interpreter's last flush."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return BROKEN_PIPE

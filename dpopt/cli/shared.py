@@ -1,0 +1,189 @@
+"""What the commands share: options, reading what was typed, and writing."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
+
+import typer
+
+from dpopt.cli.door import NOT_PROVED, PROVED, Result
+from dpopt.errors import InputError
+from dpopt.plugins import load_plugin
+
+if TYPE_CHECKING:
+    from dpopt.solution import Solution
+
+__all__ = [
+    "Csv",
+    "Json",
+    "Plugins",
+    "csv_text",
+    "is_proved",
+    "json_text",
+    "load_plugins",
+    "needs_ascii",
+    "progress",
+    "read_options",
+    "read_question",
+    "require_writable",
+    "save",
+    "solution_result",
+]
+
+# readable=False leaves the files to the functions that read them, whose messages say more than the parser's
+Plugins = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        metavar="FILE.py",
+        readable=False,
+        help="Python file that registers constraints, objectives or backends.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="OUT", readable=False, help="Write the table here as CSV.")]
+
+
+# --- reading what was typed ------------------------------------------------------------------------------------------
+
+
+def load_plugins(paths: Sequence[Path] | None) -> None:
+    for path in paths or ():
+        load_plugin(path)
+
+
+def read_question(file: Path) -> Any:
+    """The problem or target of a file; the error names the file and the place in it."""
+    import dpopt
+
+    try:
+        return dpopt.load(file)
+    except InputError as error:
+        if error.location.startswith((str(file), str(file.parent) + os.sep)):
+            raise
+        raise InputError(str(file), str(error)) from None
+
+
+def read_options(pairs: Sequence[str]) -> dict[str, Any]:
+    """``NAME=VALUE`` pairs: true, false, numbers, and text otherwise."""
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not (name and equals):
+            raise InputError("--option", f"must be NAME=VALUE, not {pair!r}")
+        if name in options:
+            raise InputError("--option", f"gives {name!r} twice")
+        options[name] = _value(text)
+    return options
+
+
+def _value(text: str) -> bool | int | float | str:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
+
+
+def require_writable(option: str, path: Path | None, *inputs: Path) -> None:
+    """Refuse a place where an option's file cannot be written before any time is spent on it."""
+    if path is None:
+        return
+    folder = path.parent
+
+    def refuse(why: str) -> NoReturn:
+        raise InputError(option, f"{path} cannot be written: {why}")
+
+    if path.is_dir():
+        refuse("it is a directory")
+    if not folder.is_dir():
+        refuse(f"there is no directory {folder}")
+    if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        refuse("permission denied")
+    if path.exists() and any(given.exists() and path.samefile(given) for given in inputs):
+        refuse("it is the problem file" if option == "--certificate" else "it is what is read")
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def json_text(data: dict[str, Any]) -> str:
+    """Strict JSON: NaN and Infinity are refused here rather than by whoever reads it."""
+    return json.dumps(data, indent=1, allow_nan=False)
+
+
+def is_proved(verified: Any) -> bool:
+    """Whether there is a proved pmf."""
+    return verified is not None and verified.value in ("optimal", "feasible")
+
+
+def save(path: Path | None, content: str | bytes) -> None:
+    """Write a file in one step (a failure leaves no half-written one); nothing without a path."""
+    if path is None:
+        return
+    partial = None
+    try:
+        with NamedTemporaryFile("wb", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            partial = Path(file.name)
+            file.write(content.encode() if isinstance(content, str) else content)
+        mask = os.umask(0)  # reading it means setting it; temporary files are private, a result need not be
+        os.umask(mask)
+        partial.chmod(0o666 & ~mask)
+        partial.replace(path)
+    except OSError as error:
+        if partial is not None:
+            partial.unlink(missing_ok=True)
+        raise InputError(str(path), f"cannot be written: {error.strerror}") from None
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Comma, decimal point, one heading line; None is an empty cell."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def solution_result(solution: Solution, certificate: Path | None, as_json: bool) -> Result:
+    """A solution as `solve` prints it, its certificate saved where one is wanted and there is one."""
+    from dpopt.report import solution_json, summary
+
+    note = ""
+    if certificate is not None and solution.certificate:
+        solution.certificate.save(certificate)
+    elif certificate is not None:
+        note = f"{certificate} was not written: nothing was proved"
+    text = json_text(solution_json(solution)) if as_json else summary(solution, plain=needs_ascii(sys.stdout))
+    return Result(text, PROVED if is_proved(solution.verified) else NOT_PROVED, note)
+
+
+def needs_ascii(stream: TextIO) -> bool:
+    """Whether the stream's encoding lacks block characters."""
+    try:
+        "█▏".encode(stream.encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def progress(what: str) -> Iterator[None]:
+    """A spinner on standard error, when a person is looking at it."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield

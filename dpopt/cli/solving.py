@@ -1,0 +1,135 @@
+"""The commands about problem files: solve, verify, compare, and the list of backends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dpopt.cli.door import NOT_PROVED, PROVED, Result, app
+from dpopt.cli.shared import (
+    Json,
+    Plugins,
+    is_proved,
+    json_text,
+    load_plugins,
+    progress,
+    read_options,
+    read_question,
+    require_writable,
+    solution_result,
+)
+from dpopt.errors import InputError
+
+__all__: list[str] = []  # the commands register themselves
+
+
+@app.command()
+def solve(
+    file: Annotated[Path, typer.Argument(metavar="FILE", readable=False, help="Problem file (TOML).")],
+    backend: Annotated[str, typer.Option(metavar="NAME", help="A backend, or auto; see: dpopt backends.")] = "auto",
+    option: Annotated[
+        list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="Option of the backend; repeatable.")
+    ] = None,
+    as_json: Json = False,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="OUT", readable=False, help="Write the certificate here.")
+    ] = None,
+    plugin: Plugins = None,
+) -> Result:
+    """Solve a problem or target and print what is proved."""
+    import dpopt
+
+    load_plugins(plugin)
+    options = read_options(option or [])
+    require_writable("--certificate", certificate, file)
+    question = read_question(file)
+    with progress(f"solving {file.name} with {backend}"):
+        solution = dpopt.solve(question, backend, options=options)
+    return solution_result(solution, certificate, as_json)
+
+
+@app.command()
+def verify(
+    certificate: Annotated[Path, typer.Argument(metavar="CERT", readable=False, help="Certificate written by solve.")],
+    as_json: Json = False,
+    plugin: Plugins = None,
+) -> Result:
+    """Check a certificate without any solver."""
+    import dpopt
+
+    load_plugins(plugin)
+    with progress(f"checking {certificate.name}"):
+        try:
+            verdict = dpopt.verify(certificate)
+        except InputError as error:
+            raise InputError(str(certificate), error.problem) from None
+    if as_json:
+        text = json_text({"holds": verdict.holds, "verified": verdict.verified, "reason": verdict.reason})
+    else:
+        text = f"{certificate}: {'holds' if verdict.holds else 'does not hold'}: {verdict.reason}"
+    return Result(text, PROVED if verdict.holds else NOT_PROVED)
+
+
+@app.command()
+def compare(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", readable=False, help="Problem files (TOML).")],
+    backends: Annotated[str, typer.Option(metavar="A,B", help="Backends to compare; all by default.")] = "",
+    as_json: Json = False,
+    plugin: Plugins = None,
+) -> Result:
+    """Put problems to several backends: what each claims, and what dpopt proves from it."""
+    import dpopt
+
+    load_plugins(plugin)
+    names = [name.strip() for name in backends.split(",") if name.strip()] or None
+    problems = [(file, read_question(file)) for file in files]  # a bad file stops before any solve
+    found = []
+    for file, problem in problems:
+        with progress(f"comparing backends on {file.name}"):
+            try:
+                found.append(dpopt.compare(problem, names))
+            except InputError as error:
+                raise error.inside(str(file)) from None
+    proved = all(any(is_proved(row.verified) for row in comparison.rows) for comparison in found)
+    if as_json:
+        text = json_text({"comparisons": [comparison.to_dict() for comparison in found]})
+    else:
+        text = "\n\n\n".join(str(comparison) for comparison in found)
+    return Result(text, PROVED if proved else NOT_PROVED)
+
+
+@app.command("backends")
+def list_backends(as_json: Json = False, plugin: Plugins = None) -> Result:
+    """List the backends: whether each can run here, and its options."""
+    from dpopt.backends.registry import backend_availability, get_backend
+    from dpopt.text import aligned
+
+    load_plugins(plugin)
+    with progress("importing the solvers"):
+        answers = backend_availability()
+    options = {name: _options_of(get_backend(name)) if answer.available else [] for name, answer in answers.items()}
+    if as_json:
+        entries = [
+            {"name": name, "available": answer.available, "reason": answer.reason, "options": options[name]}
+            for name, answer in answers.items()
+        ]
+        return Result(json_text({"backends": entries}))
+    table = [("backend", "available", "versions, or what is missing")]
+    table += [(name, "yes" if answer.available else "no", answer.reason) for name, answer in answers.items()]
+    listed = [("backend", "option", "default", "meaning")]
+    for name, entry in [(name, entry) for name, found in options.items() for entry in found]:
+        default = "none" if entry["default"] is None else json.dumps(entry["default"])
+        listed.append((name, entry["name"], default, entry["text"]))
+    return Result("\n".join([*aligned(table), "", *aligned(listed)]))
+
+
+def _options_of(backend: Any) -> list[dict[str, Any]]:
+    """A backend's options as plain data; a default that is not finite means there is none."""
+    found = []
+    for name, option in backend.options.items():
+        default = None if option.default in (float("inf"), float("-inf")) else option.default
+        found.append({"name": name, "type": option.kind.__name__, "default": default, "text": option.text})
+    return found

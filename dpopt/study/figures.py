@@ -1,0 +1,302 @@
+"""The figures of the ABS paper, and the study over KEYSIZE, as tables: every delta in them is proved.
+
+A figure is a table with words on how to draw it (`dpopt.plot` does). Its cells are nearest floats: of rationals, or of
+enclosures that are narrower than a float.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpopt.arithmetic import Enclosure, Number, exact, exact_integer
+from dpopt.designing.side_by_side import best_rate, paper_ranges
+from dpopt.errors import InputError
+from dpopt.family.members import analytic_rate, family_pmf
+from dpopt.family.profile import family_rate
+from dpopt.privacy.profile import privacy_profile
+from dpopt.tables.key_table import KeyTable
+from dpopt.tables.quantise import Rule, key_table
+from dpopt.text import aligned
+
+__all__ = ["Figure", "Panel", "delta_against_epsilon", "design_against_epsilon", "study_of_key_sizes"]
+
+Cell = int | float | str | bool | None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One diagram of a figure: columns against a column, one curve for each column and each value of `by`."""
+
+    title: str
+    x: str
+    y: tuple[str, ...]
+    y_label: str
+    by: str | None = None
+    log_y: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure as a table; prints as one.
+
+    Parameters
+    ----------
+    name : str
+        As in ``dpopt figure NAME``.
+    title : str
+    columns : tuple of str
+    rows : tuple of tuples
+        None stands for what is infinite or undefined.
+    panels : tuple of Panel
+        How to draw it.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    panels: tuple[Panel, ...]
+
+    def column(self, name: str) -> list[Cell]:
+        """The cells of a column, top to bottom."""
+        if name not in self.columns:
+            raise InputError("column", f"must be one of {', '.join(self.columns)}, not {name!r}")
+        place = self.columns.index(name)
+        return [row[place] for row in self.rows]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for strict JSON."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "columns": list(self.columns),
+            "rows": [list(row) for row in self.rows],
+        }
+
+    def to_csv(self) -> str:
+        """The table as CSV text (comma, decimal point, one header line); None is an empty cell."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(self.rows)
+        return out.getvalue()
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [self.title, "", *aligned([self.columns, *([_text(cell) for cell in row] for row in self.rows)])]
+        )
+
+    def __repr__(self) -> str:
+        return f"Figure({self.name!r}, <{len(self.rows)} rows of {len(self.columns)} columns>)"
+
+
+def _text(cell: Cell) -> str:
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if cell is None:
+        return "-"
+    return f"{cell:.9g}" if isinstance(cell, float) else str(cell)
+
+
+# --- Fig. 1 ----------------------------------------------------------------------------------------------------------
+
+
+def delta_against_epsilon(
+    members: Sequence[tuple[int, Number]] = ((11, 4), (11, 10), (15, 4), (15, 10)),
+    epsilons: Iterable[Number] | None = None,
+    *,
+    sensitivity: Number = 1,
+) -> Figure:
+    """Fig. 1: delta against epsilon for TableBuilder noise with some (D, V), in both directions.
+
+    Parameters
+    ----------
+    members : sequence of (D, V)
+    epsilons : iterable of numbers, optional
+        0 to 4 in steps of 0.05 by default.
+    sensitivity : number
+
+    Examples
+    --------
+    >>> print(delta_against_epsilon([(11, 4), (11, 10)], [1, 3]))
+    Fig. 1: delta against epsilon, sensitivity 1
+    <BLANKLINE>
+    epsilon  D=11, V=4       D=11, V=10
+    -------  --------------  --------------
+    1        0.00724877798   0.000342799357
+    3        5.38489771e-08  0.000303923516
+    """
+    chosen = _epsilons(epsilons, Fraction(0), Fraction(4))
+    names, curves = [], []
+    for D, V in members:  # noqa: N806
+        pmf = family_pmf(exact_integer(D, "D", at_least=0), family_rate(D, V).upper)
+        profile = privacy_profile(pmf, chosen, sensitivity=sensitivity)
+        names.append(f"D={D}, V={V}")
+        curves.append([_nearest(Enclosure(*ends)) for ends in zip(profile.lower, profile.upper, strict=True)])
+    rows = zip(map(float, chosen), *curves, strict=True)
+    return Figure(
+        "1",
+        f"Fig. 1: delta against epsilon, sensitivity {float(exact(sensitivity, 'sensitivity')):g}",
+        ("epsilon", *names),
+        tuple(tuple(row) for row in rows),
+        (Panel("delta(epsilon) of TableBuilder noise", "epsilon", tuple(names), "delta", log_y=True),),
+    )
+
+
+# --- Fig. 2 ----------------------------------------------------------------------------------------------------------
+
+_DESIGN = (
+    "D", "epsilon", "gamma analytic", "V analytic", "delta analytic", "gamma best", "j", "V best", "delta best",
+    "times the best",
+)  # fmt: skip
+
+
+def design_against_epsilon(half_widths: Sequence[int] = (11, 15), epsilons: Iterable[Number] | None = None) -> Figure:
+    """Fig. 2: the paper's rule (28), (29) against the best gamma, and its V, for some D (sensitivity 1).
+
+    The paper scans a grid of gamma; here the best one is proved over all gamma, as in `dpopt.best_rate`.
+
+    Parameters
+    ----------
+    half_widths : sequence of int
+        The values of D.
+    epsilons : iterable of numbers, optional
+        0.25 to 4 in steps of 0.05 by default; each above 0.
+
+    Examples
+    --------
+    >>> figure = design_against_epsilon([11], [1, 3])
+    >>> [f"{delta:.6g}" for delta in figure.column("delta analytic")]
+    ['0.000387357', '6.63416e-09']
+    >>> figure.column("j")
+    [1, 0]
+    """
+    chosen = _epsilons(epsilons, Fraction(1, 4), Fraction(4))
+    if min(chosen) <= 0:
+        raise InputError("epsilons", "must be above 0: at 0 the best noise is uniform")
+    rows = [_design_row(D, epsilon) for D in half_widths for epsilon in chosen]
+    panels = (
+        Panel(
+            "delta: the paper's rule and the best",
+            "epsilon",
+            ("delta analytic", "delta best"),
+            "delta",
+            "D",
+            log_y=True,
+        ),
+        Panel("variance of the paper's rule", "epsilon", ("V analytic",), "V", "D"),
+    )
+    return Figure("2", "Fig. 2: the paper's rule against the best gamma, sensitivity 1", _DESIGN, tuple(rows), panels)
+
+
+def _design_row(half_width: int, epsilon: Fraction) -> tuple[Cell, ...]:
+    ranges, best = paper_ranges(epsilon, half_width), best_rate(half_width, epsilon)
+    delta = ranges.delta[0]
+    return (
+        half_width,
+        float(epsilon),
+        float(ranges.gamma[1]),
+        _nearest(ranges.V[0]),
+        _nearest(delta),
+        float(best.gamma),
+        best.j,
+        _nearest(best.V),
+        _nearest(best.delta),
+        float(sum(delta) / sum(best.delta)),
+    )
+
+
+# --- the study over KEYSIZE ------------------------------------------------------------------------------------------
+
+_KEYS = (
+    "rule", "bits", "lost", "bias", "variance", "paper epsilon", "paper delta", "holds", "true forward", "true reverse",
+    "corrected epsilon", "corrected delta", "delta at epsilon",
+)  # fmt: skip
+
+
+def study_of_key_sizes(
+    D: int = 11,  # noqa: N803
+    epsilon: Number = 1,
+    bits: Iterable[int] = range(8, 33),
+    rules: Sequence[Rule | str] = (Rule.CEILING, Rule.SYMMETRIC),
+) -> Figure:
+    """The study over KEYSIZE = 2^bits: the paper's pair (45)-(46), what is true at its epsilon, and the corrected pair.
+
+    The noise is the paper's design, gamma = epsilon / (2D - 1); the sensitivity is 1.
+
+    Parameters
+    ----------
+    D : int
+    epsilon : number
+    bits : iterable of int
+    rules : sequence of Rule or str
+        Rule "optimal" takes seconds for each key size.
+
+    Examples
+    --------
+    >>> figure = study_of_key_sizes(bits=[12, 16], rules=["ceiling"])
+    >>> figure.column("holds"), [f"{delta:.5e}" for delta in figure.column("true reverse")]
+    ([False, False], ['5.49316e-04', '4.21964e-04'])
+    """
+    half, value = exact_integer(D, "D", at_least=1), exact(epsilon, "epsilon")
+    if value <= 0:
+        raise InputError("epsilon", f"must be above 0, not {value}")
+    rate = analytic_rate(half, value, 1)
+    assert rate is not None
+    sizes = [exact_integer(b, f"bits[{i}]", at_least=0) for i, b in enumerate(bits)]
+    rows = []
+    for rule in rules:
+        for power in sizes:
+            try:
+                table = key_table((half, rate), 1 << power, rule=rule)
+            except InputError as error:
+                if error.location != "key_size":  # too small for this rule: no row
+                    raise
+                continue
+            rows.append((str(rule), power, *_table_cells(table, value)))
+    x = "bits"
+    panels = (
+        Panel("epsilon", x, ("paper epsilon", "corrected epsilon"), "epsilon", "rule"),
+        Panel("delta", x, ("paper delta", "true reverse", "delta at epsilon"), "delta", "rule", log_y=True),
+    )
+    title = f"Key sizes 2^bits for D = {half}, epsilon = {float(value):g}, sensitivity 1"
+    return Figure("keys", title, _KEYS, tuple(rows), panels)
+
+
+def _table_cells(table: KeyTable, epsilon: Fraction) -> tuple[Cell, ...]:
+    pairs = table.privacy_pairs()
+    return (
+        len(table.counts) - len(table.effective_support),
+        float(table.bias),
+        float(table.variance),
+        _nearest(pairs.paper_epsilon),
+        float(pairs.paper_delta),
+        pairs.paper_holds,
+        _nearest(pairs.delta_forward),
+        _nearest(pairs.delta_reverse),
+        _nearest(pairs.corrected_epsilon),
+        _nearest(pairs.corrected_delta),
+        _nearest(table.delta(epsilon).worst),
+    )
+
+
+def _nearest(number: Enclosure | Fraction | None) -> float | None:
+    return None if number is None else float(number)
+
+
+def _epsilons(given: Iterable[Number] | None, first: Fraction, last: Fraction) -> list[Fraction]:
+    """What was given, read; else the range in steps of 0.05."""
+    if given is None:
+        step = Fraction(1, 20)
+        return [first + i * step for i in range(int((last - first) / step) + 1)]
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError("epsilons", f"must be a list of numbers, not {given!r}")
+    values = [exact(value, f"epsilons[{i}]") for i, value in enumerate(given)]
+    if not values:
+        raise InputError("epsilons", "must hold at least one number")
+    return values
