@@ -352,7 +352,7 @@ FILES = {
         ("keys pmf.json --key-size 0", "key_size: must be at least 1"),
         ("keys pmf.json --key-size 2^9999", "key_size: must be at most 2^4096"),
         ("keys pmf.json --key-size many", "key_size: must be a number"),
-        ("keys pmf.json --rule floor", "rule: must be one of ceiling, symmetric, optimal"),
+        ("keys pmf.json --rule floor", "rule: must be one of ceiling, symmetric, cumulative, optimal"),
         ("keys pmf.json --epsilon 1", "--delta: must be given as well"),
         ("keys pmf.json --delta 0.1", "--epsilon: must be given as well"),
         ("keys pmf.json --epsilon 1 --delta 2", "delta: must lie between 0 and 1"),
