@@ -25,9 +25,8 @@ from dpopt.problem.terms import (
     WassersteinTerm,
     ZeroTerm,
 )
+from dpopt.program.assembly import INF, Assembly
 from dpopt.program.blocks import (
-    INF,
-    Assembly,
     Block,
     ExpectationBlock,
     HockeyStickBlock,

@@ -9,7 +9,7 @@ from math import ceil, log, log2
 
 import numpy as np
 
-from dpopt.program.blocks import integers
+from dpopt.program.assembly import integers
 
 __all__ = ["BIT_CAP", "least_majorant", "to_weights"]
 
