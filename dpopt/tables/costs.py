@@ -55,7 +55,7 @@ class TableCost:
         self.at = cache(self._at)
 
     def _at(self, place: int, count: int) -> int:
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not say what a count costs")
 
     def value(self, counts: Sequence[int]) -> Enclosure:
         """The distance of a whole table, enclosed."""
