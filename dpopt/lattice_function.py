@@ -211,6 +211,33 @@ class LatticeFunction:
         return Fraction(total, unit * scale) + ratio**count * closed
 
 
+    def block_tail_sum(self, weights: Sequence[int], first: int, step: int, ratio: Fraction) -> Fraction:
+        """The sum over i and t >= 1 of ``weights[i] * ratio**t * self(first + i + t * step)``.
+
+        A block of a pmf's core with everything that a geometric tail makes of it. Where the tail has left the table,
+        a polynomial's sum needs the moments of the block only.
+
+        Examples
+        --------
+        >>> LatticeFunction.polynomial((0, 1)).block_tail_sum((1,), 0, 1, Fraction(1, 2))
+        Fraction(2, 1)
+        """
+        last = first + len(weights) - 1
+        outside = first + step >= self.end if step > 0 else last + step < self.start
+        if not outside:
+            sums = (w * self.tail_sum(first + i + step, step, ratio) for i, w in enumerate(weights) if w)
+            return ratio * sum(sums, Fraction(0))
+        polynomial = self.right if step > 0 else self.left
+        size = len(polynomial)
+        moments = [sum(w * k**q for k, w in enumerate(weights, first)) for q in range(size)]
+        powers = [geometric_sum((*(Fraction(0),) * p, Fraction(1)), ratio) - (p == 0) for p in range(size)]
+        total = Fraction(0)
+        for degree, coefficient in enumerate(polynomial):
+            for p in range(degree + 1):
+                total += coefficient * comb(degree, p) * step**p * powers[p] * moments[degree - p]
+        return total
+
+
 def _horner(descending: Sequence[int], points: range) -> list[int]:
     if not descending:
         return [0] * len(points)

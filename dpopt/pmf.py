@@ -194,15 +194,11 @@ class Pmf:
         result = Fraction(sum(map(mul, self.weights, values)), unit)
         if self.tails is None:
             return result
-        period = self.tails.period
-        if (ratio := self.tails.right) is not None:
-            for k in range(self.end - period + 1, self.end + 1):
-                if weight := self.weights[k - self.start]:
-                    result += weight * ratio * function.tail_sum(k + period, period, ratio)
-        if (ratio := self.tails.left) is not None:
-            for k in range(self.start, self.start + period):
-                if weight := self.weights[k - self.start]:
-                    result += weight * ratio * function.tail_sum(k - period, -period, ratio)
+        period, (left, right) = self.tails.period, (self.tails.left, self.tails.right)
+        if right is not None:
+            result += function.block_tail_sum(self.weights[-period:], self.end - period + 1, period, right)
+        if left is not None:
+            result += function.block_tail_sum(self.weights[:period], self.start, -period, left)
         return result
 
     def expectation(self, function: LatticeFunction) -> Fraction:

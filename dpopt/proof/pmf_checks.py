@@ -109,9 +109,8 @@ def _expectation(law: Law, function: LatticeFunction) -> Fraction:
     ):
         if ratio:
             affordable(max(beyond, 0) // period * ratio.denominator.bit_length(), max(beyond, 0) + period)
-            for k in range(first, first + period):
-                if weight := law.weights[k - law.start]:
-                    result += weight * ratio * function.tail_sum(k + step, step, ratio)
+            block = law.weights[first - law.start : first - law.start + period]
+            result += function.block_tail_sum(block, first, step, ratio)
     return result / law.total
 
 
