@@ -210,7 +210,6 @@ class LatticeFunction:
             total = total * numerator + int(self(first + t * step) * unit) * scale
         return Fraction(total, unit * scale) + ratio**count * closed
 
-
     def block_tail_sum(self, weights: Sequence[int], first: int, step: int, ratio: Fraction) -> Fraction:
         """The sum over i and t >= 1 of ``weights[i] * ratio**t * self(first + i + t * step)``.
 

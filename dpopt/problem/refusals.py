@@ -24,6 +24,7 @@ from dpopt.problem.terms import (
 
 __all__ = ["refuse_what_has_no_finite_answer"]
 
+_LARGEST = 10**300
 _LEAST_EPSILON = Fraction(1, 10**6)
 _SUPPORT = "give a support such as [support] type = 'integers', low = -100, high = 100"
 
@@ -33,10 +34,23 @@ def refuse_what_has_no_finite_answer(
 ) -> None:
     """Raise `InputError` for a question whose answer is not a finite object, naming what would make it one."""
     flat = [(f"constraints[{i}]", term) for i, group in enumerate(terms) for term in group]
+    _refuse_what_floats_cannot_hold(objective, flat)
     if support.is_finite:
         _refuse_on_finite(support, constraints, flat)
     else:
         _refuse_on_infinite(objective, flat)
+
+
+def _refuse_what_floats_cannot_hold(objective: ObjectiveTerm, flat: list[tuple[str, Term]]) -> None:
+    """A solver is told floats: numbers beyond 1e300 would overflow on the way."""
+    stated: list[tuple[str, LatticeFunction, list[Fraction | None]]] = [("objective", objective.cost, [])]
+    for where, term in flat:
+        if isinstance(term, ExpectationTerm):
+            stated.append((where, term.function, [term.at_least, term.at_most]))
+    for where, function, sides in stated:
+        numbers = [*function.table, *function.left, *function.right, *(side for side in sides if side is not None)]
+        if max((abs(number) for number in numbers), default=0) > _LARGEST:
+            raise InputError(where, "holds a number beyond 1e300, more than any solver can be told: use other units")
 
 
 def _refuse_on_finite(support: Support, constraints: Sequence[Constraint], flat: list[tuple[str, Term]]) -> None:

@@ -11,6 +11,7 @@ from dpopt.errors import InputError
 
 __all__ = ["Integers", "Lattice", "Support"]
 
+_FARTHEST = 10**12  # steps from 0: lattice indices are 64-bit integers, and exact as floats, in a program
 _MAX_POINTS = 5_000_000  # about 2 GB of exact weights: beyond it a problem would exhaust a machine, not be solved
 
 
@@ -63,6 +64,8 @@ class Support:
         for name, end in (("low", low), ("high", high)):
             if (end / self.step).denominator != 1:
                 raise InputError(name, f"must be a multiple of the step {self.step}, not {end}")
+            if abs(end / self.step) > _FARTHEST:
+                raise InputError(name, f"must lie within {_FARTHEST:.0e} steps of 0")
         if high < low:
             raise InputError("high", f"must be at least low = {low}, not {high}")
         if (high - low) / self.step >= _MAX_POINTS:

@@ -39,6 +39,8 @@ from dpopt.program.blocks import (
 from dpopt.program.core import Closure, Core, floats
 from dpopt.program.program import Program
 
+_FARTHEST = 10**12  # lattice indices are 64-bit integers, and floats to the last unit, in a program
+_FARTHEST_TAIL = 2000  # an exact tail that reaches back to 0 carries e^epsilon to this power
 _MAX_ROWS = 2e7  # about 5 GB in a solver
 
 __all__ = ["Formulation", "chain_owner", "core_for", "formulate", "grown", "tightened"]
@@ -67,25 +69,51 @@ class Formulation:
 def core_for(problem: Problem) -> Core:
     """The core to start with: the finite support, or a window wide enough for most optima.
 
-    Under pure DP a few shifts around the fixed mean suffice (theory of infinite supports, section 2); under
+    Under pure DP a few shifts around the mean suffice (theory of infinite supports, section 2); under
     (epsilon, delta) the window has to hold the optimum's whole support.
     """
     window = problem.support.window
     if window is not None:
         return Core(*window)
     flat = [term for group in problem.terms for term in group]
-    mean = problem.setting.fixed_mean
-    centre = 0 if mean is None else round(mean / problem.support.step)
+    centre = _centre([t for t in flat if isinstance(t, ExpectationTerm)])
     owner = chain_owner(problem)
     reach = max([t.function.reach for t in flat if isinstance(t, ExpectationTerm)], default=0)
     if owner is not None:
         ratio = next(t for t in problem.terms[owner] if isinstance(t, RatioTerm))
         closure = Closure(ratio.shift, 1 / float(exp_enclosure(ratio.epsilon, 64).upper))
         half = max(2 * ratio.shift, reach, 2)
+        if abs(centre) > _FARTHEST_TAIL * ratio.shift:
+            raise InputError(
+                "constraints",
+                f"put the mean at lattice index {centre:.3g}, more than {_FARTHEST_TAIL} sensitivities from 0, "
+                "where the exact sums over the tails would not fit: shift the question so that the mean is near 0",
+            )
         return Core(centre - half, centre + half, closure)
     half = max([_approximate_reach(t) for t in flat if isinstance(t, HockeyStickTerm)], default=0)
     half = max(half, reach, 4) + abs(centre)
     return Core(centre - half, centre + half)
+
+
+def _centre(terms: list[ExpectationTerm]) -> int:
+    """The index nearest 0 that the bounds on the mean allow the pmf to be centred at."""
+    lows, highs = [], []
+    for term in terms:
+        function = term.function
+        if function.table or function.left != function.right or len(function.right) != 2:
+            continue
+        level, slope = function.right  # the expectation is level + slope * E k
+        ends = [None if side is None else (side - level) / slope for side in (term.at_least, term.at_most)]
+        below, above = ends if slope > 0 else ends[::-1]
+        lows += [] if below is None else [below]
+        highs += [] if above is None else [above]
+    low, high = max(lows, default=Fraction(0)), min(highs, default=Fraction(0))
+    centre = round(low if low > 0 else min(high, Fraction(0)))
+    if abs(centre) > _FARTHEST:
+        raise InputError(
+            "constraints", f"put the mean at lattice index {centre:.3g}, beyond {_FARTHEST:.0e}: shift the question"
+        )
+    return centre
 
 
 def grown(core: Core) -> Core:
