@@ -31,7 +31,9 @@ class Certificate:
 
     def save(self, path: str | Path) -> None:
         """Write the certificate as JSON (in one step: a failure leaves no half-written file)."""
-        path = Path(path)
+        path = Path(path).resolve()  # a link keeps pointing where it points
+        if path.exists() and not path.is_file():
+            raise InputError(str(path), "cannot be written: it is not a regular file")
         text = json.dumps(self.data, indent=1) + "\n"
         partial = None
         try:

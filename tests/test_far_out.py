@@ -47,3 +47,34 @@ def test_supports_too_far_out() -> None:
     """Lattice indices are 64-bit integers in a program."""
     with pytest.raises(dp.InputError, match="low: must lie within 1e\\+12 steps of 0"):
         dp.Integers(10**30, 10**30 + 2)
+
+
+@pytest.mark.parametrize(
+    ("cost", "constraints", "support", "least"),
+    [
+        ({"polynomial": [400, -40, 1]}, [dp.PureDP(1)], None, "1.84134718841558464"),
+        ({"polynomial": [2500, -100, 1]}, [dp.PureDP(1)], None, "1.84134718841558464"),
+        ("absolute", [dp.PureDP(1, boundary="window"), dp.Mean(20)], dp.Integers(-50, 50), "20.00000000175387"),
+    ],
+)
+def test_noise_that_is_not_centred_at_0(cost: Any, constraints: list[Any], support: Any, least: str) -> None:
+    """A cost with its minimum far out is a moved copy of the one at 0 (group staircase: epsilon 1, E Z^2)."""
+    question = dp.Problem(objective=dp.MinExpectedCost(cost), constraints=constraints, support=support)
+    solution = dp.solve(question)
+    assert solution.verified is dp.Verified.OPTIMAL, solution.message
+    assert float(solution.value) == pytest.approx(float(least), rel=1e-9)
+
+
+def test_a_solution_and_its_certificate_are_verified_as_they_are() -> None:
+    """No detour over a file."""
+    solution = dp.solve(dp.tablebuilder(D=2, V=1))
+    assert dp.verify(solution).holds and dp.verify(solution.certificate).holds
+
+
+def test_targets_refuse_unknown_backends_and_options() -> None:
+    """A closed form needs no solver, but a slip is a slip."""
+    question = dp.target(epsilon=1, delta="1e-3", family="any")
+    with pytest.raises(dp.BackendError, match="backend 'nope' is unknown"):
+        dp.solve(question, "nope")
+    with pytest.raises(dp.InputError, match="options.foo: is not an option"):
+        dp.solve(question, options={"foo": 1})

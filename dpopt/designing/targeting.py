@@ -14,7 +14,8 @@ from time import perf_counter
 from typing import Any
 
 from dpopt.arithmetic import Enclosure, exp_enclosure
-from dpopt.backends.base import Claimed
+from dpopt.backends.base import Claimed, read_options
+from dpopt.backends.registry import get_backend
 from dpopt.errors import CertificateError
 from dpopt.family.members import analytic_rate, breakpoints, delta_exceeds, reaching_rate, worst_tail
 from dpopt.pmf import Pmf
@@ -37,6 +38,8 @@ _CLOSED_FORM = "closed form"
 @solve.register
 def solve_target(target: Target, backend: Any = "auto", *, options: Mapping[str, Any] | None = None) -> Solution:
     """Answer a target: the smallest D of its family, and the design that `then` asks for."""
+    chosen = get_backend(backend if isinstance(backend, str) and backend != "auto" else "highs")
+    read_options(chosen if isinstance(backend, str) else backend, options or {})
     started = perf_counter()
     search = _Search(target, backend, options)
     try:

@@ -43,7 +43,7 @@ _FARTHEST = 10**12  # lattice indices are 64-bit integers, and floats to the las
 _FARTHEST_TAIL = 2000  # an exact tail that reaches back to 0 carries e^epsilon to this power
 _MAX_ROWS = 2e7  # about 5 GB in a solver
 
-__all__ = ["Formulation", "chain_owner", "core_for", "formulate", "grown", "tightened"]
+__all__ = ["Formulation", "chain_owner", "core_for", "expected_centre", "formulate", "grown", "tightened"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ def core_for(problem: Problem) -> Core:
     if window is not None:
         return Core(*window)
     flat = [term for group in problem.terms for term in group]
-    centre = _centre([t for t in flat if isinstance(t, ExpectationTerm)])
+    centre = expected_centre(problem)
     owner = chain_owner(problem)
     reach = max([t.function.reach for t in flat if isinstance(t, ExpectationTerm)], default=0)
     if owner is not None:
@@ -95,8 +95,9 @@ def core_for(problem: Problem) -> Core:
     return Core(centre - half, centre + half)
 
 
-def _centre(terms: list[ExpectationTerm]) -> int:
-    """The index nearest 0 that the bounds on the mean allow the pmf to be centred at."""
+def expected_centre(problem: Problem) -> int:
+    """Where the mass is expected: the nearest that the bounds on the mean allow to where the cost is least."""
+    terms = [t for group in problem.terms for t in group if isinstance(t, ExpectationTerm)]
     lows, highs = [], []
     for term in terms:
         function = term.function
@@ -107,13 +108,23 @@ def _centre(terms: list[ExpectationTerm]) -> int:
         below, above = ends if slope > 0 else ends[::-1]
         lows += [] if below is None else [below]
         highs += [] if above is None else [above]
-    low, high = max(lows, default=Fraction(0)), min(highs, default=Fraction(0))
-    centre = round(low if low > 0 else min(high, Fraction(0)))
+    cheapest = Fraction(_cheapest(problem.objective_term.cost))
+    low, high = max(lows, default=cheapest), min(highs, default=cheapest)
+    centre = round(min(max(cheapest, low), high)) if low <= high else 0
     if abs(centre) > _FARTHEST:
         raise InputError(
             "constraints", f"put the mean at lattice index {centre:.3g}, beyond {_FARTHEST:.0e}: shift the question"
         )
     return centre
+
+
+def _cheapest(cost: LatticeFunction) -> int:
+    """The index of least cost among 0, the table and the turning points of quadratic tails, nearest to 0."""
+    candidates = {0, *range(cost.start, cost.end)}
+    for side in (cost.left, cost.right):
+        if len(side) == 3 and side[2] > 0:
+            candidates.add(round(-side[1] / (2 * side[2])))
+    return min(candidates, key=lambda k: (cost(k), abs(k)))
 
 
 def grown(core: Core) -> Core:

@@ -24,7 +24,7 @@ from dpopt.problem.terms import (
     ZeroTerm,
 )
 from dpopt.program.blocks import HockeyStickBlock
-from dpopt.program.formulate import Formulation
+from dpopt.program.formulate import Formulation, expected_centre
 from dpopt.program.program import BlockKind, Program, RowBlock
 
 __all__ = ["Reduction", "elastic", "fold", "identity", "is_foldable", "reduce", "scale_by_envelope"]
@@ -189,7 +189,8 @@ def envelope(formulation: Formulation) -> np.ndarray:
     core = formulation.core
     terms = [t for group in formulation.problem.terms for t in group]
     terms.append(formulation.problem.objective_term)  # type: ignore[arg-type]  # a min-delta term has a rate as well
-    distance = np.abs(core.indices - (core.first + core.last) / 2)
+    centre = min(max(expected_centre(formulation.problem), core.first), core.last)
+    distance = np.abs(core.indices - centre)
     rates = [float(t.epsilon) / t.shift for t in terms if isinstance(t, RatioTerm)]
     floor = _FLOOR
     if not rates:

@@ -95,14 +95,17 @@ def certify(statement: Mapping[str, Any]) -> dict[str, Any]:
     return {**statement, "derived": derive(statement)}
 
 
-def verify(source: str | Path | Mapping[str, Any]) -> Verdict:
-    """Check a certificate: the path of its file, or its data.
+def verify(source: Any) -> Verdict:
+    """Check a certificate: the path of its file, its data, or a solution or certificate object that holds them.
 
     Raises
     ------
     InputError
         The file cannot be read. Whatever the file contains, the answer is a verdict.
     """
+    if not isinstance(source, str | Path | Mapping):
+        source = getattr(source, "certificate", source)
+        source = getattr(source, "data", source)
     try:
         data = parse_json(_content(Path(source))) if isinstance(source, str | Path) else source
         expected = derive(data)  # type: ignore[arg-type]  # reading begins by checking that this is an object
