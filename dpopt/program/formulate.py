@@ -109,8 +109,7 @@ def expected_centre(problem: Problem) -> int:
         lows += [] if below is None else [below]
         highs += [] if above is None else [above]
     cheapest = Fraction(_cheapest(problem.objective_term.cost))
-    low, high = max(lows, default=cheapest), min(highs, default=cheapest)
-    centre = round(min(max(cheapest, low), high)) if low <= high else 0
+    centre = round(min([max([cheapest, *lows]), *highs]))
     if abs(centre) > _FARTHEST:
         raise InputError(
             "constraints", f"put the mean at lattice index {centre:.3g}, beyond {_FARTHEST:.0e}: shift the question"
