@@ -23,7 +23,7 @@ from dpopt.proof.infeasible import find_conflict, strictly_feasible
 from dpopt.proof.prove import Outcome, Verified, better_bound, prove_point
 from dpopt.solution import Certificate, Repair, Solution
 
-__all__ = ["solve"]
+__all__ = ["read_backend", "read_given", "solve"]
 
 _ROUNDS = 6  # cores tried on all integers, each half as long again
 
@@ -67,9 +67,7 @@ def solve(problem: Any, backend: str | Backend = "auto", *, options: Mapping[str
 
 @solve.register
 def _(problem: Problem, backend: str | Backend = "auto", *, options: Mapping[str, Any] | None = None) -> Solution:
-    if options is not None and not isinstance(options, Mapping):
-        raise InputError("options", f"must be a mapping of option names to values, not {options!r}")
-    return _Run(problem, backend, dict(options or {})).solution()
+    return _Run(problem, backend, read_given(options)).solution()
 
 
 class _Run:
@@ -176,7 +174,7 @@ class _Run:
                 self.candidates = candidates(program)
                 self.backend, self.backend_reason = next(self.candidates)
             else:
-                self.backend = _backend(self.wanted)
+                self.backend = read_backend(self.wanted)
                 self.backend_reason = "asked for"
             available = self.backend.availability()
             if not available.available:
@@ -248,7 +246,14 @@ def _mapped_back(reduction: Reduction, claim: Claim) -> np.ndarray:
     return reduction.multipliers(claim.y) if claim.y.size else claim.y
 
 
-def _backend(wanted: object) -> Backend:
+def read_given(options: object) -> dict[str, Any]:
+    """The options that a caller gave, before a backend has looked at them."""
+    if options is not None and not isinstance(options, Mapping):
+        raise InputError("options", f"must be a mapping of option names to values, not {options!r}")
+    return dict(options or {})
+
+
+def read_backend(wanted: object) -> Backend:
     """The backend of a name, or an object that is one."""
     if isinstance(wanted, str):
         return get_backend(wanted)

@@ -78,3 +78,7 @@ def test_targets_refuse_unknown_backends_and_options() -> None:
         dp.solve(question, "nope")
     with pytest.raises(dp.InputError, match="options.foo: is not an option"):
         dp.solve(question, options={"foo": 1})
+    with pytest.raises(dp.InputError, match="backend: must be a registered name"):
+        dp.solve(question, 3)
+    with pytest.raises(dp.InputError, match="options: must be a mapping"):
+        dp.solve(question, options=3)

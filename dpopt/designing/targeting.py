@@ -15,7 +15,6 @@ from typing import Any
 
 from dpopt.arithmetic import Enclosure, exp_enclosure
 from dpopt.backends.base import Claimed, read_options
-from dpopt.backends.registry import get_backend
 from dpopt.errors import CertificateError
 from dpopt.family.members import analytic_rate, breakpoints, delta_exceeds, reaching_rate, worst_tail
 from dpopt.pmf import Pmf
@@ -28,7 +27,7 @@ from dpopt.proof.multipliers import FORMAT
 from dpopt.proof.prove import Verified
 from dpopt.proof.target_checker import design_problem, member_pmf, precision, refutation_problem
 from dpopt.solution import Certificate, Design, Solution
-from dpopt.solving import solve
+from dpopt.solving import read_backend, read_given, solve
 
 __all__ = ["guessed_rate", "log_delta", "outermost_rate", "solve", "solve_target"]
 
@@ -38,8 +37,8 @@ _CLOSED_FORM = "closed form"
 @solve.register
 def solve_target(target: Target, backend: Any = "auto", *, options: Mapping[str, Any] | None = None) -> Solution:
     """Answer a target: the smallest D of its family, and the design that `then` asks for."""
-    chosen = get_backend(backend if isinstance(backend, str) and backend != "auto" else "highs")
-    read_options(chosen if isinstance(backend, str) else backend, options or {})
+    chosen = read_backend("highs" if backend == "auto" else backend)
+    read_options(chosen, read_given(options))
     started = perf_counter()
     search = _Search(target, backend, options)
     try:
