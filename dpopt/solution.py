@@ -31,6 +31,8 @@ class Certificate:
 
     def save(self, path: str | Path) -> None:
         """Write the certificate as JSON (in one step: a failure leaves no half-written file)."""
+        if not self.data:
+            raise InputError("certificate", "there is none to save: nothing was proved")
         path = Path(path).resolve()  # a link keeps pointing where it points
         if path.exists() and not path.is_file():
             raise InputError(str(path), "cannot be written: it is not a regular file")

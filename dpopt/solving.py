@@ -132,7 +132,7 @@ class _Run:
         centre = _Lazy(lambda: strictly_feasible(formulation, backend))
         outcome = self.proved(prove_point(formulation, x, y, centre))
         if outcome.verified is Verified.FAILED:
-            infeasible = find_conflict(formulation, backend)
+            infeasible = self.conflict(formulation, backend)
             return (infeasible, True) if infeasible is not None else (outcome, False)
         if outcome.verified is Verified.FEASIBLE and not reduction.program.has_entropy:
             outcome = self.without_scaling(formulation, backend, outcome, y, centre)
@@ -159,13 +159,17 @@ class _Run:
 
     def without_point(self, formulation: Formulation, backend: Backend, claim: Claim) -> Outcome:
         """No point to repair: is the problem infeasible, or did the solver just fail?"""
-        infeasible = find_conflict(formulation, backend)
+        infeasible = self.conflict(formulation, backend)
         if infeasible is not None:
             return infeasible
         said = f"backend '{backend.name}' claims {claim.status.value} ({claim.message})"
         if claim.status is Claimed.INFEASIBLE:
             return Outcome(Verified.FAILED, f"{said}, but no proof of infeasibility was found")
         return Outcome(Verified.FAILED, f"{said} and returned no point")
+
+    def conflict(self, formulation: Formulation, backend: Backend) -> Outcome | None:
+        """A proof that nothing is feasible, under the caller's time limit for each run of a solver."""
+        return self.timed("bound", lambda: find_conflict(formulation, backend, self.options))
 
     def chosen(self, program: Program) -> Backend:
         """The backend, chosen once."""

@@ -168,7 +168,7 @@ def test_json_of_a_target(dpopt_run) -> None:
 def test_an_infeasible_problem_names_its_conflict(dpopt_run) -> None:
     run = dpopt_run("solve", write("p.toml", INFEASIBLE))
     assert run.status == 1
-    assert "conflict       variance, second-moment" in run.out
+    assert "conflict       mean, variance, second-moment" in run.out
     assert run.err == ""
 
 
@@ -320,6 +320,51 @@ def test_a_plugin_adds_a_constraint_and_prints_elsewhere(tmp_path: Path) -> None
     assert found["probabilities"][2] == 0
     assert [check["constraint"] for check in found["checks"]] == ["mean", "variance", "no-zero"]
     assert run.err == "hello from the plugin\n"
+
+
+def test_a_plugin_confirms_what_was_taken_on_trust(tmp_path: Path) -> None:
+    """With the definition at hand nothing is left on trust; another definition of the same type is found out."""
+    (tmp_path / "mine.py").write_text(CONSTRAINT)
+    (tmp_path / "p.toml").write_text(SOLVABLE + '[[constraints]]\ntype = "no-zero"\n')
+    run = in_process_of_its_own(tmp_path, "solve", "p.toml", "--plugin", "mine.py", "--certificate", "c.json")
+    assert run.status == 0, run.err
+    without = in_process_of_its_own(tmp_path, "verify", "c.json")
+    assert without.status == 0 and "taken on trust: the stored rows of constraint 2" in without.out
+    with_it = in_process_of_its_own(tmp_path, "verify", "c.json", "--plugin", "mine.py")
+    assert with_it.status == 0 and "derived again from the plugin" in with_it.out and "trust" not in with_it.out
+    (tmp_path / "other.py").write_text(CONSTRAINT.replace("ZeroTerm((0,))", "ZeroTerm((1,))"))
+    other = in_process_of_its_own(tmp_path, "verify", "c.json", "--plugin", "other.py")
+    assert other.status == 1 and "does not hold: trusted: the stored rows are not the ones" in other.out
+    (tmp_path / "none.py").write_text("")
+    none = in_process_of_its_own(tmp_path, "verify", "c.json", "--plugin", "none.py")
+    assert none.status == 1 and "no-zero" in none.out
+
+
+def test_a_constraints_own_check_is_asked(tmp_path: Path) -> None:
+    """A definition that gives the same rows but refuses the pmf: what is not linear is in its check alone."""
+    (tmp_path / "mine.py").write_text(CONSTRAINT)
+    (tmp_path / "p.toml").write_text(SOLVABLE + '[[constraints]]\ntype = "no-zero"\n')
+    in_process_of_its_own(tmp_path, "solve", "p.toml", "--plugin", "mine.py", "--certificate", "c.json")
+    strict_one = CONSTRAINT + "    def check(self, pmf, setting):\n        return dp.TermCheck(False, -1)\n"
+    (tmp_path / "strict.py").write_text(strict_one)
+    run = in_process_of_its_own(tmp_path, "verify", "c.json", "--plugin", "strict.py")
+    assert run.status == 1 and "does not meet 'no-zero'" in run.out
+
+
+def test_verify_states_value_and_bound(dpopt_run) -> None:
+    """An entropy from below with its bound above, a cost from above with its bound below; both in the JSON."""
+    for text in (SOLVABLE, TAILS):
+        assert dpopt_run("solve", write("p.toml", text), "--certificate", "c.json").status == 0
+        lines = dpopt_run("verify", "c.json").out.splitlines()
+        assert [line.split()[0] for line in lines[1:]] == ["value", "bound"]
+        value, bound = (float(line.split()[1]) for line in lines[1:])
+        assert value == pytest.approx(bound, rel=1e-9)
+        assert value <= bound if text is SOLVABLE else bound <= value
+        found = strict(dpopt_run("verify", "c.json", "--json").out)
+        assert found["value"] == pytest.approx(value) and found["bound"] == pytest.approx(bound)
+    assert dpopt_run("solve", write("i.toml", INFEASIBLE), "--certificate", "i.json").status == 1
+    found = strict(dpopt_run("verify", "i.json", "--json").out)
+    assert found["verified"] == "infeasible" and found["value"] is None
 
 
 @pytest.mark.parametrize(

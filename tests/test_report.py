@@ -89,7 +89,7 @@ def test_min_delta_a_lattice_and_the_unproved() -> None:
     assert "in steps of 3" in lines_of(coarse)["noise"]
     contradiction = [dp.Mean(0), dp.Variance(at_most=1), dp.SecondMoment(at_least=2)]
     nothing = dp.solve(dp.Problem(support=dp.Integers(-5, 5), objective=dp.MaxEntropy(), constraints=contradiction))
-    assert lines_of(nothing)["conflict"] == "variance, second-moment"
+    assert lines_of(nothing)["conflict"] == "mean, variance, second-moment"
     assert "pmf," not in summary(nothing)
     assert str(nothing) == summary(nothing)
 

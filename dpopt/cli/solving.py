@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,7 +22,10 @@ from dpopt.cli.shared import (
     require_writable,
     solution_result,
 )
-from dpopt.errors import InputError
+from dpopt.errors import CertificateError, InputError
+
+if TYPE_CHECKING:
+    from dpopt.proof.checker import Verdict
 
 __all__: list[str] = []  # the commands register themselves
 
@@ -66,11 +70,47 @@ def verify(
             verdict = dpopt.verify(certificate)
         except InputError as error:
             raise InputError(str(certificate), error.problem) from None
+        if plugin and verdict.holds:
+            verdict = _with_definitions(verdict, certificate)
     if as_json:
-        text = json_text({"holds": verdict.holds, "verified": verdict.verified, "reason": verdict.reason})
+        text = json_text(
+            {
+                "holds": verdict.holds,
+                "verified": verdict.verified,
+                "value": None if verdict.value is None else float(verdict.value),
+                "bound": None if verdict.bound is None else float(verdict.bound),
+                "reason": verdict.reason,
+            }
+        )
     else:
-        text = f"{certificate}: {'holds' if verdict.holds else 'does not hold'}: {verdict.reason}"
+        lines = [f"{certificate}: {'holds' if verdict.holds else 'does not hold'}: {verdict.reason}"]
+        text = "\n".join([*lines, *_proved_numbers(verdict)])
     return Result(text, PROVED if verdict.holds else NOT_PROVED)
+
+
+def _with_definitions(verdict: Verdict, certificate: Path) -> Verdict:
+    """The verdict once the plugins' definitions have given the trusted rows again, so that none is left on trust."""
+    from dpopt.proof.trusted import confirm
+
+    try:
+        confirm(json.loads(certificate.read_text(encoding="utf-8")))
+    except CertificateError as error:
+        return replace(verdict, holds=False, verified="failed", reason=str(error), value=None, bound=None)
+    proved, _, trusted = verdict.reason.partition("; taken on trust: ")
+    return replace(verdict, reason=f"{proved}; derived again from the plugin: {trusted}" if trusted else proved)
+
+
+def _proved_numbers(verdict: Verdict) -> list[str]:
+    """Value and bound, each rounded to the side on which it stays true."""
+    from dpopt.text import decimal_text
+
+    if verdict.value is None:
+        return []
+    low, high = verdict.value.lower, verdict.value.upper
+    maximise = verdict.bound is not None and verdict.bound > high
+    value = decimal_text(low if maximise else high, 12, up=not maximise)
+    bound = "none proved" if verdict.bound is None else decimal_text(verdict.bound, 12, up=maximise)
+    return [f"  value  {value}", f"  bound  {bound}"]
 
 
 @app.command()

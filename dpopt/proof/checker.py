@@ -47,11 +47,15 @@ class Verdict:
     """What `verify` found: whether the certificate holds, why not, and what it then proves.
 
     `verified` is ``"optimal"``, ``"feasible"``, ``"infeasible"``, or ``"failed"`` when the certificate does not hold.
+    `value` encloses the objective of the certified pmf and `bound` is what no other pmf can beat (the D of a target);
+    None where nothing of the kind is proved.
     """
 
     holds: bool
     reason: str
     verified: str
+    value: Enclosure | None = None
+    bound: Fraction | None = None
 
     def __bool__(self) -> bool:
         return self.holds
@@ -119,7 +123,14 @@ def verify(source: Any) -> Verdict:
         raise
     except Exception as error:  # whatever a hostile file manages to do, it is not a proof
         return Verdict(False, f"not a readable certificate ({type(error).__name__}: {brief(str(error))})", "failed")
-    return Verdict(True, reason, expected["verified"])
+    value, bound = expected.get("value"), expected.get("bound")
+    return Verdict(
+        True,
+        reason,
+        expected["verified"],
+        None if value is None else Enclosure(Fraction(value[0]), Fraction(value[1])),
+        None if bound is None else Fraction(bound),
+    )
 
 
 def _trusted(data: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -12,6 +12,8 @@ import numpy as np
 
 from dpopt.backends.base import Backend, ask
 from dpopt.backends.registry import get_backend
+from dpopt.problem.constraints import Mean, Symmetric, Variance
+from dpopt.problem.problem import Problem
 from dpopt.program.formulate import Formulation, chain_owner, formulate
 from dpopt.program.reductions import Reduction, elastic, reduce
 from dpopt.proof.prove import Outcome, Verified, farkas
@@ -24,19 +26,23 @@ _NEAR = 1e-6  # far below the room that is left
 _ROOMS = (Fraction(1, 8), Fraction(1, 64), Fraction(1, 1024), Fraction(1, 1 << 20))
 
 
-def find_conflict(formulation: Formulation, backend: Backend) -> Outcome | None:
+def find_conflict(
+    formulation: Formulation, backend: Backend, options: Mapping[str, Any] | None = None
+) -> Outcome | None:
     """A proof that the constraints contradict each other, with an irreducible conflicting set; None if not found.
 
-    Deletion filter: a constraint leaves the set when the rest is still proved infeasible.
+    Deletion filter: a constraint leaves the set when the rest is still proved infeasible. A variance is centred at the
+    mean that another constraint fixes, and so leaves with it. Of the caller's `options`, the time limit of a solver's
+    run holds here as well.
     """
     problem = formulation.problem
     kept = list(range(len(problem.constraints)))
-    certificate = _proof(formulation, kept, backend)
+    certificate = _proof(formulation, kept, backend, options)
     if certificate is None:
         return None
     for index in list(kept):
-        rest = [i for i in kept if i != index]
-        smaller = _proof(formulation, rest, backend)
+        rest = [i for i in kept if i != index and (i not in _centred(problem) or index not in _centring(problem))]
+        smaller = _proof(formulation, rest, backend, options) if index in kept else None
         if smaller is not None:
             kept, certificate = rest, smaller
     conflict = tuple(problem.constraint_names[i] for i in kept)
@@ -48,7 +54,21 @@ def find_conflict(formulation: Formulation, backend: Backend) -> Outcome | None:
     return Outcome(Verified.INFEASIBLE, reason, certificate, conflict=conflict)
 
 
-def _proof(formulation: Formulation, keep: Collection[int], backend: Backend) -> dict[str, Any] | None:
+def _centring(problem: Problem) -> tuple[int, ...]:
+    """The constraint that fixes the mean, as `Problem.setting` finds it; none where no single one does."""
+    fixing = [i for i, c in enumerate(problem.constraints) if isinstance(c, Mean) and c.equals is not None]
+    fixing = fixing or [i for i, c in enumerate(problem.constraints) if isinstance(c, Symmetric)]
+    return tuple(fixing[:1])
+
+
+def _centred(problem: Problem) -> tuple[int, ...]:
+    """The constraints that mean nothing without a fixed mean."""
+    return tuple(i for i, c in enumerate(problem.constraints) if isinstance(c, Variance))
+
+
+def _proof(
+    formulation: Formulation, keep: Collection[int], backend: Backend, options: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
     """A Farkas certificate from the elastic phase 1 over the kept constraints."""
     core = formulation.core
     if core.closure is not None and chain_owner(formulation.problem) not in keep:
@@ -60,7 +80,8 @@ def _proof(formulation: Formulation, keep: Collection[int], backend: Backend) ->
         reduction = reduce(phase, scaled=scaled)
         program = elastic(reduction.program)
         solver = backend if backend.supports(program).supported else get_backend("highs")
-        claim = ask(solver, program, {})
+        limit = {k: v for k, v in (options or {}).items() if k == "time_limit" and k in solver.options}
+        claim = ask(solver, program, limit)
         if claim.y.size and claim.objective > 1e-12:
             certificate = farkas(phase, reduction.multipliers(claim.y))
             if certificate is not None:

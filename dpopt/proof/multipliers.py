@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
 from dpopt.problem.problem import Problem
-from dpopt.problem.terms import CostTerm, ExpectationTerm, Term, ZeroTerm
 from dpopt.program.blocks import ExpectationBlock, MassBlock
 from dpopt.program.formulate import Formulation, chain_owner
 from dpopt.proof.statement import FORMAT
+from dpopt.proof.trusted import as_text, trusted_rows
 
 __all__ = ["FORMAT", "multipliers", "statement"]
 
 PRECISION = 128  # bits of every enclosure of e^epsilon
 SCALE = 128  # multipliers are integers over 2^SCALE
-
-_SHIPPED = "dpopt.problem."  # constraints and objectives defined elsewhere are stated by their rows, taken on trust
 
 
 def multipliers(formulation: Formulation, y: np.ndarray, *, with_objective: bool = True) -> dict[str, Any]:
@@ -56,48 +52,7 @@ def statement(problem: Problem, pmf: Pmf | None, stated: Mapping[str, Any]) -> d
         "scale": SCALE,
         "multipliers": dict(stated),
     }
-    trusted = _trusted(problem)
+    trusted = trusted_rows(problem)
     if trusted:
         found["trusted"] = trusted
-    return _as_text(found)
-
-
-def _as_text(value: Any) -> Any:
-    """Every exact number as a string: JSON readers may not keep large integers."""
-    if isinstance(value, Mapping):
-        return {str(k): _as_text(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_as_text(v) for v in value]
-    if isinstance(value, int | Fraction) and not isinstance(value, bool):
-        return str(value)
-    return value
-
-
-def _trusted(problem: Problem) -> dict[str, Any]:
-    """The exact rows of constraints and objectives that dpopt does not ship."""
-    trusted: dict[str, Any] = {}
-    if not type(problem.objective).__module__.startswith(_SHIPPED):
-        term = problem.objective_term
-        if isinstance(term, CostTerm):
-            trusted["objective"] = {"term": "cost", "function": _function(term.function)}
-    rows = {
-        str(i): [_term(term) for term in terms]
-        for i, (constraint, terms) in enumerate(zip(problem.constraints, problem.terms, strict=True))
-        if not type(constraint).__module__.startswith(_SHIPPED)
-    }
-    if rows:
-        trusted["constraints"] = rows
-    return trusted
-
-
-def _term(term: Term) -> dict[str, Any]:
-    if isinstance(term, ExpectationTerm):
-        function = _function(term.function)
-        return {"term": "expectation", "function": function, "at_least": term.at_least, "at_most": term.at_most}
-    if isinstance(term, ZeroTerm):
-        return {"term": "zero", "indices": list(term.indices)}
-    raise TypeError(f"a custom constraint must consist of expectation and zero terms, not {type(term).__name__}")
-
-
-def _function(function: LatticeFunction) -> dict[str, Any]:
-    return {"start": function.start, "table": function.table, "left": function.left, "right": function.right}
+    return as_text(found)

@@ -624,3 +624,12 @@ def test_steep_slopes_are_refused() -> None:
     for values, message in ((["0", str(ONE + 1)], "must be at most"), (["0"] * 3, "more than 2 entries")):
         with pytest.raises(CertificateError, match=message):
             bound(staircase("1", 1, 1), objective=objective, slopes={"slopes": {"start": "0", "values": values}})
+
+
+@pytest.mark.parametrize("epsilon", [20, 40, 60])
+def test_a_cost_that_is_never_negative_has_no_bound_below_zero(epsilon: int) -> None:
+    """Where float multipliers are too coarse for an optimum of e^-epsilon, no multipliers at all prove 0."""
+    import dpopt as dp
+
+    solution = dp.solve(dp.wasserstein(input=dp.poisson(3), epsilon=epsilon, sensitivity=2))
+    assert solution.bound is not None and 0 <= solution.bound <= solution.value.upper

@@ -148,9 +148,34 @@ def test_entropy_problems_are_refuted_by_a_linear_backend() -> None:
     problem = question(dp.Mean(0), dp.Variance("4.01"), support=window(2), objective=dp.MaxEntropy())
     for backend in ("auto", "newton", "cvxpy"):
         solution = dp.solve(problem, backend)
-        assert (
-            solution.verified is INFEASIBLE and set(solution.conflict) == {"mean", "variance"}
-        ) or solution.conflict == ("variance",)
+        assert solution.verified is INFEASIBLE
+        assert set(solution.conflict) == {"mean", "variance"}  # a variance is centred at the mean that is fixed
+
+
+def test_a_variance_brings_the_mean_that_it_is_centred_at() -> None:
+    """By `mean` or by `symmetric`; and both leave a conflict that needs neither."""
+    for centre in (dp.Mean(0), dp.Symmetric()):
+        solution = dp.solve(question(centre, dp.Variance(at_least=5), support=window(2)))
+        assert solution.verified is INFEASIBLE
+        assert set(solution.conflict) == {centre.type, "variance"}
+    other = dp.Probability(of=[0], at_least="9/10")
+    solution = dp.solve(
+        question(dp.Mean(0), dp.Variance(at_most=3), dp.PureDP(1, boundary="window"), other, support=window(2))
+    )
+    assert set(solution.conflict) == {"pure-dp", "probability"}
+
+
+def test_the_time_limit_holds_in_the_search_for_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run of the solver gets the caller's limit, whatever the run is for, and its seconds are booked."""
+    from dpopt.proof import infeasible
+
+    given = []
+    asked = infeasible.ask
+    monkeypatch.setattr(infeasible, "ask", lambda b, p, options: given.append(dict(options)) or asked(b, p, options))
+    solution = dp.solve(CASES["markov"][0], "highs", options={"time_limit": 50.0})
+    assert solution.verified is INFEASIBLE
+    assert len(given) > 3 and all(options == {"time_limit": 50.0} for options in given)
+    assert solution.timings["bound"] > 0
 
 
 # --- what only looks infeasible --------------------------------------------------------------------------------------
