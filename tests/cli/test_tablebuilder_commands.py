@@ -8,46 +8,13 @@ import json
 import sys
 import types
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 import dpopt
-from dpopt.cli import main
 from dpopt.tables.key_table import KeyTable
 
-
-class Run(NamedTuple):
-    """What a run left behind."""
-
-    status: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def dpopt_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """Run the command line in this process, in a directory of its own; words are given as one text."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(words: str) -> Run:
-        status = main(words.split())
-        captured = capsys.readouterr()
-        return Run(status, captured.out, captured.err)
-
-    return run
-
-
-def strict(run: Run, status: int = 0) -> dict:
-    """The JSON object of a run that went as it should, without NaN or Infinity in it."""
-
-    def refuse(word: str) -> None:
-        raise AssertionError(f"not strict JSON: {word}")
-
-    assert (run.status, run.err) == (status, ""), run
-    found = json.loads(run.out, parse_constant=refuse)
-    assert isinstance(found, dict)
-    return found
+from .command_line import Run
 
 
 def rows_of(path: str) -> list[list[str]]:
@@ -67,7 +34,7 @@ def test_privacy_of_a_member_by_variance(dpopt_run) -> None:
 
 
 def test_privacy_as_json(dpopt_run) -> None:
-    found = strict(dpopt_run("privacy --D 11 --gamma 1/21 --epsilon 1 --delta 0.001 --sensitivity 1 --json"))
+    found = dpopt_run("privacy --D 11 --gamma 1/21 --epsilon 1 --delta 0.001 --sensitivity 1 --json").json()
     (point,) = found["curve"]
     assert point["delta_lower"] <= 3.8735682368659970113e-4 <= point["delta_upper"]
     assert point["delta_upper"] == pytest.approx(3.8735682368659970113e-4, rel=1e-13)
@@ -76,21 +43,21 @@ def test_privacy_as_json(dpopt_run) -> None:
 
 
 def test_privacy_curve_and_csv(dpopt_run) -> None:
-    found = strict(dpopt_run("privacy --D 11 --V 10 --points 50 --csv curve.csv --json"))
+    found = dpopt_run("privacy --D 11 --V 10 --points 50 --csv curve.csv --json").json()
     rows = rows_of("curve.csv")
     assert rows[0] == ["epsilon", "delta_lower", "delta_upper"]
     assert [list(map(float, row)) for row in rows[1:]] == [list(point.values()) for point in found["curve"]]
     assert len(rows) == 51 and rows[1][0] == "0.0"
-    assert len(strict(dpopt_run("privacy --D 11 --V 10 --json"))["curve"]) == 200
+    assert len(dpopt_run("privacy --D 11 --V 10 --json").json()["curve"]) == 200
     assert "200 epsilons" in dpopt_run("privacy --D 11 --V 10").out
-    assert strict(dpopt_run("privacy --D 11 --V 10 --delta 0.01 --json"))["curve"] == []
+    assert dpopt_run("privacy --D 11 --V 10 --delta 0.01 --json").json()["curve"] == []
 
 
 @pytest.mark.parametrize("family", ["analytic", "tablebuilder", "any"])
 def test_privacy_of_a_target_certificate(dpopt_run, family: str) -> None:
     assert dpopt_run(f"target --epsilon 1 --delta 1e-3 --family {family} --certificate c.json").status == 0
     wanted = dpopt.solve(dpopt.target(epsilon=1, delta="1e-3", family=family)).pmf
-    found = strict(dpopt_run("privacy c.json --epsilon 1 --json"))
+    found = dpopt_run("privacy c.json --epsilon 1 --json").json()
     assert found["curve"][0]["delta_upper"] == pytest.approx(float(dpopt.delta(wanted, 1).upper), rel=1e-14)
     assert found["curve"][0]["delta_upper"] <= 1e-3
 
@@ -104,17 +71,17 @@ def test_privacy_of_other_files(dpopt_run) -> None:
     table.to_csv("table.csv")
     dpopt.solve(dpopt.wasserstein(input=dpopt.point(0), epsilon=1)).certificate.save("tails.json")
     for name in ("pmf.json", "plain.json", "table.json", "table.csv"):
-        found = strict(dpopt_run(f"privacy {name} --delta 1/4 --json"))
+        found = dpopt_run(f"privacy {name} --delta 1/4 --json").json()
         assert found["least_epsilon"][0]["epsilon"] == pytest.approx(0.693147180559945)
-    assert strict(dpopt_run("privacy tails.json --delta 0 --json"))["least_epsilon"][0]["epsilon"] <= 1
+    assert dpopt_run("privacy tails.json --delta 0 --json").json()["least_epsilon"][0]["epsilon"] <= 1
 
 
 def test_numbers_beyond_floats(dpopt_run) -> None:
     Path("far.json").write_text(json.dumps({"start": "1" + "0" * 400, "weights": [1, 2, 1]}))
     assert "support [1e400, 1e400], mean 1e400, variance 0.5" in dpopt_run("privacy far.json").out
-    found = strict(dpopt_run("keys far.json --key-size 64 --json"))
+    found = dpopt_run("keys far.json --key-size 64 --json").json()
     assert found["bias"] is None and found["variance"] == 0.5
-    found = strict(dpopt_run("keys --D 3 --gamma 1/5 --key-size 64 --epsilon 1 --delta 1 --sensitivity 1e6 --json"))
+    found = dpopt_run("keys --D 3 --gamma 1/5 --key-size 64 --epsilon 1 --delta 1 --sensitivity 1e6 --json").json()
     assert found["privacy"] == {"epsilon": 1, "sensitivity": 1e6, "delta_forward": 1, "delta_reverse": 1}
 
 
@@ -129,7 +96,7 @@ def test_target_side_by_side(dpopt_run) -> None:
         ["tablebuilder", "9"],
         ["any", "7"],
     ]
-    found = strict(dpopt_run("target --epsilon 1 --delta 1e-3 --json"))
+    found = dpopt_run("target --epsilon 1 --delta 1e-3 --json").json()
     assert [design["D"] for design in found["designs"]] == [10, 9, 7]
     assert found["designs"][0]["V"] == pytest.approx(9.424888062)
 
@@ -139,22 +106,22 @@ def test_target_of_one_family(dpopt_run) -> None:
     assert (run.status, run.err) == (0, "")
     assert "  D              18 (no design" in run.out
     assert dpopt_run("verify c.json").status == 0
-    found = strict(dpopt_run("target --epsilon 1 --delta 1e-5 --family any --then min-variance --json"))
+    found = dpopt_run("target --epsilon 1 --delta 1e-5 --family any --then min-variance --json").json()
     assert found["design"]["D"] == 11 and found["verified"] == "optimal"
-    found = strict(dpopt_run("target --epsilon 1 --delta 1e-2 --family analytic --sensitivity 2 --json"))
+    found = dpopt_run("target --epsilon 1 --delta 1e-2 --family analytic --sensitivity 2 --json").json()
     assert (
         found["design"]["D"]
-        > strict(dpopt_run("target --epsilon 1 --delta 1e-2 --family analytic --json"))["design"]["D"]
+        > dpopt_run("target --epsilon 1 --delta 1e-2 --family analytic --json").json()["design"]["D"]
     )
 
 
 def test_the_inverse_questions(dpopt_run) -> None:
     run = dpopt_run("target --D 11 --V 4 --delta 1e-5")
     assert run == Run(0, "least epsilon 2.01165258715 (proved) for D 11, delta 1e-5, sensitivity 1, V 4\n", "")
-    found = strict(dpopt_run("target --D 17 --epsilon 1 --delta 1e-5 --json"))
+    found = dpopt_run("target --D 17 --epsilon 1 --delta 1e-5 --json").json()
     assert found["V"] == pytest.approx(14.4811689947) and found["family"] == "tablebuilder"
     assert dpopt_run("target --epsilon 1 --delta 1e-5 --frontier 2").out.splitlines()[1].split()[0] == "17"
-    found = strict(dpopt_run("target --epsilon 1 --delta 1e-5 --frontier 2 --family analytic --json"))
+    found = dpopt_run("target --epsilon 1 --delta 1e-5 --frontier 2 --family analytic --json").json()
     assert [point["D"] for point in found["points"]] == [18, 19]
 
 
@@ -188,14 +155,14 @@ def test_the_smallest_key_size(dpopt_run) -> None:
     assert "paper (45)-(46)  epsilon 1.01160091168, delta 0.00048828125: does not hold\n" in run.out
     assert "forward 0.00048828125, reverse 0.000549316406\n" in run.out
     assert len(run.out.splitlines()) == 15 + 23
-    found = strict(dpopt_run("keys --D 11 --gamma 1/21 --epsilon 1 --delta 4e-4 --rule symmetric --json"))
+    found = dpopt_run("keys --D 11 --gamma 1/21 --epsilon 1 --delta 4e-4 --rule symmetric --json").json()
     assert found["verified"] == "optimal" and found["bias"] == 0
     assert max(found["privacy"]["delta_forward"], found["privacy"]["delta_reverse"]) <= 4e-4
     assert [r["key_size"] for r in found["refuted"]][:3] == ["1", "2", "4"]
 
 
 def test_keys_of_a_size(dpopt_run) -> None:
-    found = strict(dpopt_run("keys --D 11 --gamma 1/21 --key-size 2^16 --csv k.csv --json"))
+    found = dpopt_run("keys --D 11 --gamma 1/21 --key-size 2^16 --csv k.csv --json").json()
     table = KeyTable.from_csv(Path("k.csv"))
     assert KeyTable.from_dict(found["key_table"]) == table == dpopt.key_table((11, "1/21"), 65536, rule="ceiling")
     assert found["variance"] == pytest.approx(10.44731137)  # theory, section 8, with the pair and what is true
@@ -206,7 +173,7 @@ def test_keys_of_a_size(dpopt_run) -> None:
 
 
 def test_optimal_keys(dpopt_run) -> None:
-    found = strict(dpopt_run("keys --D 2 --gamma 1/3 --key-size 256 --rule optimal --json"))
+    found = dpopt_run("keys --D 2 --gamma 1/3 --key-size 256 --rule optimal --json").json()
     assert found["verified"] == "optimal"
     assert found["key_table"]["counts"] == ["22", "62", "88", "62", "22"]
     run = dpopt_run("keys --D 2 --gamma 1/3 --key-size 4 --rule optimal --csv k.csv")
@@ -219,19 +186,19 @@ def test_keys_that_do_not_hold_are_status_1(dpopt_run) -> None:
     assert run.status == 1
     assert "[-11, 8], 5 of 23 values lost" in run.out and "full support: FAILS" in run.out
     assert not Path("k.csv").exists()
-    found = strict(dpopt_run("keys --D 11 --gamma 1/21 --key-size 4096 --epsilon 1 --delta 4e-4 --json"), 1)
+    found = dpopt_run("keys --D 11 --gamma 1/21 --key-size 4096 --epsilon 1 --delta 4e-4 --json").json(1)
     assert found["verified"] == "failed"
     assert {c["constraint"]: c["holds"] for c in found["checks"]} == {"full support": True, "approx-dp": False}
-    found = strict(dpopt_run("keys --D 11 --gamma 1/21 --key-size 4096 --variance 10 --json"), 1)
+    found = dpopt_run("keys --D 11 --gamma 1/21 --key-size 4096 --variance 10 --json").json(1)
     assert found["checks"][-1] == {"constraint": "variance", "holds": False}
-    found = strict(dpopt_run("keys --D 11 --gamma 1/8 --key-size 2^16 --json"), 1)
+    found = dpopt_run("keys --D 11 --gamma 1/8 --key-size 2^16 --json").json(1)
     assert found["paper"]["epsilon"] is None and found["corrected"]["delta"] is None
-    assert strict(dpopt_run("keys --D 11 --gamma 1/21 --epsilon 1 --delta 1e-4 --json"), 1)["key_table"] is None
+    assert dpopt_run("keys --D 11 --gamma 1/21 --epsilon 1 --delta 1e-4 --json").json(1)["key_table"] is None
 
 
 def test_keys_of_a_certificate(dpopt_run) -> None:
     assert dpopt_run("target --epsilon 1 --delta 1e-5 --family tablebuilder --certificate c.json").status == 0
-    found = strict(dpopt_run("keys c.json --key-size 18446744073709551616 --json"))
+    found = dpopt_run("keys c.json --key-size 18446744073709551616 --json").json()
     assert found["key_table"]["key_size"] == str(2**64)
     assert sum(map(int, found["key_table"]["counts"])) == 2**64
 
@@ -246,7 +213,7 @@ def test_figure(dpopt_run, name: str, rows: int, columns: int) -> None:
     assert len(run.out.splitlines()) == rows + 4
     written = rows_of("f.csv")
     assert len(written) == rows + 1 and {len(row) for row in written} == {columns}
-    found = strict(dpopt_run(f"figure {name} --json"))
+    found = dpopt_run(f"figure {name} --json").json()
     assert found["columns"] == written[0]
     assert [["" if cell is None else str(cell) for cell in row] for row in found["rows"]] == written[1:]
 

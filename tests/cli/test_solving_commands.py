@@ -7,16 +7,16 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 import dpopt
-from dpopt.cli import main
 
-ROOT = Path(__file__).parent.parent
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+from .command_line import ENVIRONMENT, Run, in_process_of_its_own
+
+ROOT = Path(__file__).parents[2]
 
 KEYS = [
     "name", "backend", "claimed", "verified", "value", "bound", "gap", "low", "high", "step", "probabilities", "tail",
@@ -66,63 +66,10 @@ class NoZero(dp.Constraint):
 """
 
 
-class Run(NamedTuple):
-    """What a run left behind."""
-
-    status: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def dpopt_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """Run the command line in this process, in a directory of its own."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: str) -> Run:
-        status = main(list(words))
-        captured = capsys.readouterr()
-        return Run(status, captured.out, captured.err)
-
-    return run
-
-
-def in_process_of_its_own(folder: Path, *words: str) -> Run:
-    """Run `python -m dpopt`: for plugins, whose registrations would outlive the test."""
-    done = subprocess.run(
-        [sys.executable, "-m", "dpopt", *words],
-        cwd=folder,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    return Run(done.returncode, done.stdout, done.stderr)
-
-
 def write(name: str, text: str) -> str:
     """Write a file in the test's directory."""
     Path(name).write_text(text, encoding="utf-8")
     return name
-
-
-def strict(text: str) -> dict:
-    """Parse JSON that must not hold NaN or Infinity."""
-
-    def refuse(word: str) -> None:
-        raise AssertionError(f"not strict JSON: {word}")
-
-    return json.loads(text, parse_constant=refuse)
-
-
-def one_line(run: Run) -> str:
-    """The message of a refusal: exit status 2, one line on standard error, nothing on standard output."""
-    assert run.status == 2
-    assert run.out == ""
-    assert run.err.startswith("dpopt: error: ")
-    assert run.err.count("\n") == 1 and run.err.endswith("\n")
-    assert "Traceback" not in run.err
-    return run.err.removeprefix("dpopt: error: ").strip()
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
@@ -144,7 +91,7 @@ def test_solve_prints_a_summary_and_nothing_else(dpopt_run) -> None:
 def test_json(dpopt_run, text: str, status: int, verified: str) -> None:
     run = dpopt_run("solve", write("p.toml", text), "--json")
     assert run.status == status
-    found = strict(run.out)
+    found = run.json(status)
     assert list(found) == KEYS
     assert found["verified"] == verified
     if verified == "infeasible":
@@ -158,7 +105,7 @@ def test_json(dpopt_run, text: str, status: int, verified: str) -> None:
 
 
 def test_json_of_a_target(dpopt_run) -> None:
-    design = strict(dpopt_run("solve", write("t.toml", TARGET), "--json").out)["design"]
+    design = dpopt_run("solve", write("t.toml", TARGET), "--json").json()["design"]
     assert list(design) == ["D", "V", "gamma", "delta"]
     assert design["D"] == 18
     assert design["V"] == pytest.approx(17.496636849498, abs=1e-11)
@@ -175,7 +122,7 @@ def test_an_infeasible_problem_names_its_conflict(dpopt_run) -> None:
 def test_a_backend_and_its_option(dpopt_run) -> None:
     run = dpopt_run("solve", write("p.toml", TAILS), "--backend", "highs", "--option", "solver=ipm", "--json")
     assert run.status == 0
-    assert strict(run.out)["backend"] == "highs"
+    assert run.json()["backend"] == "highs"
 
 
 def test_certificate_and_verify(dpopt_run) -> None:
@@ -183,7 +130,7 @@ def test_certificate_and_verify(dpopt_run) -> None:
     run = dpopt_run("verify", "c.json")
     assert (run.status, run.err) == (0, "")
     assert "holds" in run.out
-    found = strict(dpopt_run("verify", "c.json", "--json").out)
+    found = dpopt_run("verify", "c.json", "--json").json()
     assert found["holds"] is True and found["verified"] == "optimal"
 
 
@@ -201,7 +148,7 @@ def test_a_damaged_certificate_does_not_hold(dpopt_run) -> None:
     assert (run.status, run.err) == (1, "")
     assert "derived.bound" in run.out
     assert dpopt_run("verify", write("d.json", '{"derived": ')).status == 1
-    assert strict(dpopt_run("verify", "d.json", "--json").out)["holds"] is False
+    assert dpopt_run("verify", "d.json", "--json").json(1)["holds"] is False
 
 
 def test_compare(dpopt_run) -> None:
@@ -211,7 +158,7 @@ def test_compare(dpopt_run) -> None:
     assert (run.status, run.err) == (0, "")
     assert run.out.count("raw value") == 2
     assert "not supported: " in run.out
-    found = strict(dpopt_run("compare", "a.toml", "--backends", "newton", "--json").out)
+    found = dpopt_run("compare", "a.toml", "--backends", "newton", "--json").json()
     (comparison,) = found["comparisons"]
     assert comparison["rows"][0]["verified"] == "optimal"
 
@@ -223,7 +170,7 @@ def test_compare_without_any_proof_is_status_1(dpopt_run) -> None:
 def test_backends(dpopt_run) -> None:
     run = dpopt_run("backends")
     assert (run.status, run.err) == (0, "")
-    found = strict(dpopt_run("backends", "--json").out)["backends"]
+    found = dpopt_run("backends", "--json").json()["backends"]
     assert [entry["name"] for entry in found] == list(dpopt.backend_names())
     for entry in found:
         assert f"\n{entry['name']} " in run.out
@@ -256,7 +203,7 @@ def test_version_and_help(dpopt_run) -> None:
 )
 def test_a_bad_problem_is_one_line_with_its_place(dpopt_run, old: str, new: str, said: list[str]) -> None:
     assert old in SOLVABLE
-    message = one_line(dpopt_run("solve", write("p.toml", SOLVABLE.replace(old, new))))
+    message = dpopt_run("solve", write("p.toml", SOLVABLE.replace(old, new))).refusal()
     assert message.startswith("p.toml: ")
     assert all(part in message for part in said), message
 
@@ -291,7 +238,7 @@ def test_a_bad_command_is_one_line(dpopt_run, words: list[str], said: str) -> No
     write("p.toml", SOLVABLE)
     write("t.toml", TARGET)
     before = sorted(Path().iterdir())
-    assert said in one_line(dpopt_run(*words))
+    assert said in dpopt_run(*words).refusal()
     assert sorted(Path().iterdir()) == before
     assert Path("p.toml").read_text() == SOLVABLE
 
@@ -299,12 +246,12 @@ def test_a_bad_command_is_one_line(dpopt_run, words: list[str], said: str) -> No
 def test_an_unwritable_certificate_is_refused_before_the_solve(dpopt_run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dpopt, "solve", lambda *_, **__: pytest.fail("solved before looking"))
     monkeypatch.setattr(os, "access", lambda *_: False)
-    message = one_line(dpopt_run("solve", write("p.toml", SOLVABLE), "--certificate", "c.json"))
+    message = dpopt_run("solve", write("p.toml", SOLVABLE), "--certificate", "c.json").refusal()
     assert "permission denied" in message
 
 
 def test_control_characters_do_not_reach_the_terminal(dpopt_run) -> None:
-    message = one_line(dpopt_run("solve", "a\nb\x1b[31m.toml"))
+    message = dpopt_run("solve", "a\nb\x1b[31m.toml").refusal()
     assert "\x1b" not in message
 
 
@@ -316,7 +263,7 @@ def test_a_plugin_adds_a_constraint_and_prints_elsewhere(tmp_path: Path) -> None
     (tmp_path / "p.toml").write_text(SOLVABLE + '[[constraints]]\ntype = "no-zero"\n')
     run = in_process_of_its_own(tmp_path, "solve", "p.toml", "--plugin", "mine.py", "--json")
     assert run.status == 0, run.err
-    found = strict(run.out)
+    found = replace(run, err="").json()
     assert found["probabilities"][2] == 0
     assert [check["constraint"] for check in found["checks"]] == ["mean", "variance", "no-zero"]
     assert run.err == "hello from the plugin\n"
@@ -360,10 +307,10 @@ def test_verify_states_value_and_bound(dpopt_run) -> None:
         value, bound = (float(line.split()[1]) for line in lines[1:])
         assert value == pytest.approx(bound, rel=1e-9)
         assert value <= bound if text is SOLVABLE else bound <= value
-        found = strict(dpopt_run("verify", "c.json", "--json").out)
+        found = dpopt_run("verify", "c.json", "--json").json()
         assert found["value"] == pytest.approx(value) and found["bound"] == pytest.approx(bound)
     assert dpopt_run("solve", write("i.toml", INFEASIBLE), "--certificate", "i.json").status == 1
-    found = strict(dpopt_run("verify", "i.json", "--json").out)
+    found = dpopt_run("verify", "i.json", "--json").json()
     assert found["verified"] == "infeasible" and found["value"] is None
 
 
@@ -378,14 +325,14 @@ def test_verify_states_value_and_bound(dpopt_run) -> None:
 )
 def test_a_broken_plugin_is_one_line(dpopt_run, text: str, said: str) -> None:
     write("mine.py", text)
-    assert said in one_line(dpopt_run("solve", write("p.toml", SOLVABLE), "--plugin", "mine.py"))
+    assert said in dpopt_run("solve", write("p.toml", SOLVABLE), "--plugin", "mine.py").refusal()
 
 
 def test_a_plugin_that_fails_later_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(CONSTRAINT.replace("return (dp.ZeroTerm((0,)),)", "return setting.nonsense"))
     (tmp_path / "p.toml").write_text(SOLVABLE + '[[constraints]]\ntype = "no-zero"\n')
     run = in_process_of_its_own(tmp_path, "solve", "p.toml", "--plugin", "mine.py")
-    assert "mine.py:13: AttributeError" in one_line(run._replace(err=run.err.replace("hello from the plugin\n", "")))
+    assert "mine.py:13: AttributeError" in replace(run, err=run.err.replace("hello from the plugin\n", "")).refusal()
 
 
 # --- the process -----------------------------------------------------------------------------------------------------
