@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Collection, Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
-__all__ = ["aligned", "decimal_text"]
+__all__ = ["aligned", "closest", "decimal_text", "listed"]
 
 
 def decimal_text(number: Fraction, digits: int = 15, *, up: bool | None) -> str:
@@ -48,3 +49,22 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in quotes, sorted.
+
+    >>> listed(["b", "a"])
+    "'a', 'b'"
+    """
+    return ", ".join(f"'{name}'" for name in sorted(names))
+
+
+def closest(name: str, known: Collection[str]) -> str:
+    """What an error about an unknown name ends with: the known name that is nearest, or all of them.
+
+    >>> closest("constraint", ["constraints", "objective"])
+    "; did you mean 'constraints'?"
+    """
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean '{close[0]}'?" if close else f" (known: {listed(known)})"

@@ -7,7 +7,6 @@ keys and its Python arguments; nothing else needs to know about it.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +18,7 @@ from dpopt.pmf import Pmf
 from dpopt.problem.costs import Cost, plain_number
 from dpopt.problem.support import Support
 from dpopt.problem.terms import ObjectiveTerm, Term, TermCheck
+from dpopt.text import closest, listed
 
 __all__ = [
     "Check",
@@ -178,9 +178,9 @@ def build(kind: str, types: Mapping[str, Any], table: object, location: str) -> 
         raise InputError(location, f"must be a table with a type, not {table!r}")
     name = table.get("type")
     if not isinstance(name, str):
-        raise InputError(location, f"needs type = one of {_listed(types)}")
+        raise InputError(location, f"needs type = one of {listed(types)}")
     if name not in types:
-        raise InputError(f"{location}.type", f"{name!r} is not a known {kind}{_closest(name, types)}")
+        raise InputError(f"{location}.type", f"{name!r} is not a known {kind}{closest(name, types)}")
     cls = types[name]
     keys = {f.metadata.get("key", f.name): f for f in dataclasses.fields(cls)}
     arguments = {}
@@ -188,7 +188,7 @@ def build(kind: str, types: Mapping[str, Any], table: object, location: str) -> 
         if key == "type":
             continue
         if key not in keys:
-            known = _closest(str(key), keys) if keys else "; it takes no keys"
+            known = closest(str(key), keys) if keys else "; it takes no keys"
             raise InputError(f"{location}.{key}", f"is not a key of {kind} '{name}'{known}")
         arguments[keys[key].name] = value
     for key, field in keys.items():
@@ -199,12 +199,3 @@ def build(kind: str, types: Mapping[str, Any], table: object, location: str) -> 
         return cls(**arguments)
     except InputError as error:
         raise error.inside(location) from None
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(f"'{n}'" for n in sorted(names))
-
-
-def _closest(name: str, known: Any) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean '{close[0]}'?" if close else f" (known: {_listed(known)})"

@@ -20,6 +20,7 @@ from dpopt.problem.parts import Check, Constraint, Objective, Setting, build, co
 from dpopt.problem.refusals import refuse_what_has_no_finite_answer
 from dpopt.problem.support import Integers, Lattice, Support
 from dpopt.problem.terms import ObjectiveTerm, Term
+from dpopt.text import closest
 
 __all__ = ["Problem", "tablebuilder", "wasserstein"]
 
@@ -168,7 +169,7 @@ class Problem:
         known = {"name", "support", "objective", "constraints"}
         for key in table:
             if key not in known:
-                raise InputError(str(key), f"is not a key of a problem (known: {', '.join(sorted(known))})")
+                raise InputError(str(key), f"is not a key of a problem{closest(str(key), known)}")
         if "objective" not in table:
             raise InputError("objective", "is missing: a problem needs [objective] with a type")
         entries = table.get("constraints", [])

@@ -298,6 +298,7 @@ BASE = '[support]\ntype = "integers"\nlow = -3\nhigh = 3\n[objective]\ntype = "m
     ("text", "message"),
     [
         ("", r"objective: is missing"),
+        ("[[constraint]]\n" + BASE, r"constraint: is not a key of a problem; did you mean 'constraints'\?"),
         ("colour = 1\n" + BASE, r"colour: is not a key of a problem \(known: .*constraints.*\)"),
         ("objective = 3", r"objective: must be a table with a type, not 3"),
         ("[objective]\n", r"objective: needs type = one of .*'max-entropy'"),
