@@ -13,7 +13,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from flint import arb, ctx, fmpq, fmpz
 
@@ -40,10 +40,27 @@ _MAX_EXPONENT = 700  # e^700 is still a float, so a solver can be told; more pri
 
 
 class Enclosure(NamedTuple):
-    """Two rationals proved to lie on either side of a real number: ``lower <= x <= upper``."""
+    """Two rationals proved to lie on either side of a real number: ``lower <= x <= upper``.
+
+    It unpacks into its ends. It has no arithmetic and no order: compute and compare with the end that keeps your
+    statement true.
+
+    Examples
+    --------
+    >>> low, high = Enclosure(Fraction(1, 3), Fraction(1, 2))
+    >>> low, high
+    (Fraction(1, 3), Fraction(1, 2))
+    """
 
     lower: Fraction
     upper: Fraction
+
+    def _refused(self, other: object) -> NoReturn:
+        raise TypeError("an Enclosure is two numbers: use .lower or .upper, whichever keeps your statement true")
+
+    # what a tuple would do instead, silently: join, repeat, compare the lower ends first
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refused  # type: ignore[misc]
+    __lt__ = __le__ = __gt__ = __ge__ = _refused  # type: ignore[misc]
 
     @property
     def width(self) -> Fraction:

@@ -224,3 +224,12 @@ def test_enclosures_print_and_measure() -> None:
     """The width is exact, the float is the middle."""
     half = Enclosure(Fraction(1, 4), Fraction(3, 4))
     assert half.width == Fraction(1, 2) and float(half) == 0.5 and str(half) == "0.5"
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda e: e + e, lambda e: 2 * e, lambda e: e - 1, lambda e: e < 1, lambda e: e >= e]
+)
+def test_an_enclosure_has_no_arithmetic_and_no_order(wrong) -> None:
+    """A tuple would join, repeat or compare lower ends first; each is refused with the way out."""
+    with pytest.raises(TypeError, match=r"use \.lower or \.upper"):
+        wrong(Enclosure(Fraction(1, 3), Fraction(1, 2)))
