@@ -27,6 +27,7 @@ __all__ = [
     "exact_integer",
     "exp_enclosure",
     "floor_scaled",
+    "is_at_most_exp",
     "log_enclosure",
     "rational_text",
     "round_scaled",
@@ -36,6 +37,7 @@ Number = int | float | str | Fraction | Decimal
 
 _LITERAL = re.compile(r"\s*([+-]?)(\d+)/(\d+)\s*|\s*[+-]?(\d+\.?\d*|\.\d+)([eE]([+-]?\d+))?\s*", re.ASCII)
 _MAX_DIGITS = 4000  # Python refuses to print integers beyond 4,300 digits; a longer input is a slip, not a number
+_MOST_PRECISION = 1 << 16  # bits at which two numbers that differ are told apart, or nothing is decided
 _MAX_EXPONENT = 700  # e^700 is still a float, so a solver can be told; more privacy loss than that is none at all
 
 
@@ -216,3 +218,18 @@ def log_enclosure(number: Fraction, bits: int = 64) -> Enclosure:
         return Enclosure(Fraction(0), Fraction(0))
     low = floor_scaled(lambda: ball(number).log(), bits)
     return Enclosure(Fraction(low, 1 << bits), Fraction(low + 1, 1 << bits))
+
+
+def is_at_most_exp(ratio: Fraction, epsilon: Fraction) -> bool:
+    """Whether ``ratio <= e**epsilon``, decided exactly: e^epsilon is irrational unless epsilon is 0."""
+    low, high = exp_enclosure(epsilon)
+    if ratio <= low or ratio > high or epsilon == 0:
+        return ratio <= low
+    precision = 256
+    while precision <= _MOST_PRECISION:
+        with ctx.workprec(precision):
+            apart = ball(epsilon).exp() - ball(ratio)
+            if apart > 0 or apart < 0:
+                return bool(apart > 0)
+        precision *= 2
+    raise ArithmeticError("a ratio could not be told apart from e^epsilon")

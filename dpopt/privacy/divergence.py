@@ -1,81 +1,21 @@
-"""What a pmf guarantees: its largest privacy loss, its hockey-stick divergence, delta at an epsilon.
+"""What a pmf guarantees: its hockey-stick divergence, and delta at an epsilon.
 
 Adding noise Z to a count that may change by up to m moves the pmf by a shift s, 1 <= |s| <= m. Every function here
-looks at all shifts in both directions; sums over geometric tails are exact.
+answers for all shifts in both directions; sums over geometric tails are exact.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from dpopt.arithmetic import Enclosure, Number, exact, exp_enclosure
+from dpopt.arithmetic import Enclosure, Number, exact, exp_enclosure, is_at_most_exp
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
+from dpopt.privacy.ratios import largest_ratio_pair
+from dpopt.privacy.shifts import deciding_shifts, explicit_weights, lattice_shift
 
-__all__ = ["delta", "delta_between", "hockey_stick", "largest_ratio", "lattice_shift"]
-
-
-def lattice_shift(sensitivity: Number, step: Fraction, argument: str = "sensitivity") -> int:
-    """The largest shift in lattice steps, ``floor(sensitivity / step)``; an error when no lattice point is reached."""
-    value = exact(sensitivity, argument)
-    if value <= 0:
-        raise InputError(argument, f"must be positive, not {value}")
-    if value < step:
-        raise InputError(
-            argument, f"must be at least the lattice step {step} (smaller moves do not exist), not {value}"
-        )
-    return int(value // step)
-
-
-def explicit_weights(pmf: Pmf, margin: int) -> tuple[int, list[int], Fraction]:
-    """Integer weights over the core and `margin` points on either side, tail points written out.
-
-    On a side without a tail they are 0. Returns the first index, the weights, and the pmf's total in the same unit.
-    """
-    wide = pmf.extended(margin)
-    left, right = pmf.start - margin - wide.start, wide.end - (pmf.end + margin)
-    weights = list(wide.weights)
-    weights = weights[left:] if left >= 0 else [0] * -left + weights
-    weights = weights[: len(weights) - right] if right >= 0 else weights + [0] * -right
-    return pmf.start - margin, weights, wide.total
-
-
-def sliding_maximum(values: Sequence[int], reach: int) -> Iterator[int]:
-    """The maximum of ``values[j - reach : j + reach + 1]`` for each j, in O(n) (monotone queue)."""
-    queue: deque[int] = deque()
-    ahead = 0
-    for j in range(len(values)):
-        while ahead < len(values) and ahead <= j + reach:
-            while queue and values[queue[-1]] <= values[ahead]:
-                queue.pop()
-            queue.append(ahead)
-            ahead += 1
-        if queue[0] < j - reach:
-            queue.popleft()
-        yield values[queue[0]]
-
-
-def largest_ratio(pmf: Pmf, shift: int, *, window: tuple[int, int] | None = None) -> tuple[int, int]:
-    """The largest p(i)/p(j) over all |i - j| <= `shift`, as a pair numerator, denominator (denominator 0: infinite).
-
-    Without `window` every pair of integers counts: with tails the finitely many pairs with one point in the core and
-    the other at most `shift` beyond it decide (``theory: a pair wholly beyond the core moves inward by a period with
-    its ratio unchanged``). With `window`, only pairs inside it.
-    """
-    if window is None:
-        _, weights, _ = explicit_weights(pmf, shift)
-    else:
-        first, last = window
-        weights = [int(pmf.weight(k)) for k in range(first, last + 1)]
-    best, over = 1, 1
-    for maximum, weight in zip(sliding_maximum(weights, shift), weights, strict=True):
-        if maximum * over > best * weight:
-            best, over = maximum, weight
-            if weight == 0:
-                break
-    return best, over
+__all__ = ["delta", "delta_between", "hockey_stick", "is_pure", "worst_hockey_stick"]
 
 
 def hockey_stick(pmf: Pmf, factor: Fraction, shift: int) -> Fraction:
@@ -117,9 +57,7 @@ def _moved(weights: Sequence[int], shift: int) -> list[int]:
 def worst_hockey_stick(pmf: Pmf, factor: Fraction, shift: int) -> Fraction:
     """The largest hockey-stick divergence over all shifts 1..`shift`, both directions."""
     directions = (1,) if pmf.is_symmetric else (1, -1)
-    if pmf.tails is None:
-        shift = min(shift, len(pmf.weights))  # farther shifts all leave the support
-    return max(hockey_stick(pmf, factor, sign * s) for s in range(1, shift + 1) for sign in directions)
+    return max(hockey_stick(pmf, factor, sign * s) for s in deciding_shifts(pmf, shift) for sign in directions)
 
 
 def delta(pmf: Pmf, epsilon: Number, sensitivity: Number = 1, *, bits: int = 128) -> Enclosure:
@@ -148,7 +86,16 @@ def delta(pmf: Pmf, epsilon: Number, sensitivity: Number = 1, *, bits: int = 128
     shift = lattice_shift(sensitivity, pmf.step)
     low, high = exp_enclosure(value, bits)
     upper = worst_hockey_stick(pmf, low, shift)
-    return Enclosure(worst_hockey_stick(pmf, high, shift) if high != low else upper, upper)
+    lower = worst_hockey_stick(pmf, high, shift) if upper and high != low else upper
+    if upper and not lower and is_pure(pmf, value, shift):
+        upper = lower
+    return Enclosure(lower, upper)
+
+
+def is_pure(pmf: Pmf, epsilon: Fraction, shift: int) -> bool:
+    """Whether delta is 0 at `epsilon`, exactly: the largest ratio is at most e^epsilon (noise paper, Theorem 1)."""
+    pair = largest_ratio_pair(pmf, shift)
+    return pair.denominator != 0 and is_at_most_exp(Fraction(pair.numerator, pair.denominator), epsilon)
 
 
 def delta_between(output: Pmf, neighbour: Pmf, epsilon: Number, *, bits: int = 128) -> Enclosure:

@@ -20,7 +20,7 @@ from operator import mul
 from typing import NamedTuple
 
 from dpopt.pmf import Pmf
-from dpopt.privacy.divergence import explicit_weights
+from dpopt.privacy.shifts import deciding_shifts, explicit_weights
 
 __all__ = ["Curve", "Losses"]
 
@@ -133,27 +133,8 @@ class Losses:
 
     @cached_property
     def shifts(self) -> range:
-        """The shifts that can be the worst.
-
-        Of a log-concave pmf the worst event is a tail, P(Z >= t) - E P(Z >= t + s), which grows with s: the last shift
-        alone is left. Of a finite pmf all shifts beyond its length separate it from itself alike.
-        """
-        last = self.shift if self.pmf.tails is not None else min(self.shift, len(self.pmf.weights))
-        return range(last if last > 1 and self._is_log_concave else 1, last + 1)
-
-    @cached_property
-    def _is_log_concave(self) -> bool:
-        """No zero between masses, and the ratios p(k + 1) / p(k) nowhere rise.
-
-        Two points beyond the core are enough: the ratios of a whole period then end with the one they began with, and
-        so are constant, as they are in the rest of the tail.
-        """
-        weights = explicit_weights(self.pmf, 2)[1]
-        held = [i for i, weight in enumerate(weights) if weight]
-        weights = weights[held[0] : held[-1] + 1]
-        if len(held) < len(weights):
-            return False
-        return all(a * c <= b * b for a, b, c in zip(weights, weights[1:], weights[2:], strict=False))
+        """The shifts that can be the worst."""
+        return deciding_shifts(self.pmf, self.shift)
 
     @cached_property
     def _kept(self) -> tuple[Curve, ...] | None:

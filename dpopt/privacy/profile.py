@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from dpopt.arithmetic import Enclosure, Number, exact, exact_integer, exp_enclosure, log_enclosure
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
-from dpopt.privacy.divergence import lattice_shift
 from dpopt.privacy.losses import Losses
+from dpopt.privacy.shifts import lattice_shift
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,7 +18,9 @@ import dpopt as dp
 from dpopt.arithmetic import exp_enclosure, log_enclosure
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf, Tails
-from dpopt.privacy.divergence import hockey_stick, largest_ratio, lattice_shift, worst_hockey_stick
+from dpopt.privacy.divergence import hockey_stick, worst_hockey_stick
+from dpopt.privacy.ratios import largest_ratio
+from dpopt.privacy.shifts import lattice_shift
 
 from .series import decimal, exp_between, gauss_weights, laws, written_out
 

@@ -1,0 +1,1 @@
+"""Noise mechanisms: conditions for privacy, parameters for a wanted (epsilon, delta), closed forms beside them."""
