@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpopt.errors import DpoptError
 from dpopt.pmf import Pmf
-from dpopt.privacy.divergence import delta, lattice_shift
+from dpopt.privacy.divergence import delta
 from dpopt.privacy.profile import epsilon
+from dpopt.privacy.shifts import lattice_shift
 from dpopt.problem.constraints import ApproxDP, PureDP
 from dpopt.problem.objectives import MinDelta
 from dpopt.problem.problem import Problem
@@ -37,6 +38,7 @@ _LABELS = {
     "max-entropy": "entropy",
     "min-expected-cost": "expected cost",
     "min-wasserstein": "Wasserstein",
+    "min-wasserstein-relaxation": "relaxed Wasserstein",
     "min-delta": "delta",
 }
 

@@ -1,7 +1,8 @@
-"""`dpopt figure`: the paper's figures and the study over KEYSIZE, as tables and as plots."""
+"""`dpopt figure`: the papers' figures and studies, as tables and as plots."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -13,36 +14,54 @@ from dpopt.errors import InputError
 
 __all__: list[str] = []  # the command registers itself
 
-_MAKERS = {"1": "delta_against_epsilon", "2": "design_against_epsilon", "keys": "study_of_key_sizes"}
+_MAKERS = {
+    "1": ("figures", "delta_against_epsilon"),
+    "2": ("figures", "design_against_epsilon"),
+    "keys": ("figures", "study_of_key_sizes"),
+    "noise-1": ("noise_figures", "pmfs_of_gaussian_noise"),
+    "noise-2": ("noise_figures", "pmfs_of_laplace_and_uniform_noise"),
+    "noise-3": ("noise_figures", "pmfs_of_staircase_noise"),
+    "noise-5": ("noise_figures", "pmfs_of_exponential_noise"),
+    "noise-6": ("noise_figures", "optimal_noise"),
+    "noise-7": ("noise_figures", "optimal_noise_for_inputs"),
+    "noise-8": ("noise_figures", "wasserstein_against_epsilon"),
+    "noise-9": ("noise_figures", "wasserstein_against_sensitivity"),
+    "noise-10": ("noise_simulation", "simulated_wasserstein"),
+    "noise-programs": ("utility", "optimum_beside_relaxation"),
+}
 _KINDS = (".png", ".pdf", ".svg")
+_SIMULATED = "noise-10"
 
 
 @app.command()
 def figure(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="1, 2 (the paper's figures) or keys (over KEYSIZE).")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="1, 2 (TableBuilder), keys (over KEYSIZE), noise-1, -2, -3, -5 to -10 (the noise paper), "
+            "noise-programs (its programs P1 and P2).",
+        ),
+    ],
     csv: Csv = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="OUT.png", readable=False, help="Draw it here (png, pdf or svg).")
     ] = None,
+    size: Annotated[int | None, typer.Option(metavar="N", help="Records in the data set of noise-10.")] = None,
+    runs: Annotated[int | None, typer.Option(metavar="N", help="Runs of noise-10.")] = None,
     as_json: Json = False,
 ) -> Result:
-    """The paper's Fig. 1 and Fig. 2, and the study over KEYSIZE: as a table, and as a plot."""
+    """A figure of the papers, or a study: as a table, and as a plot."""
     if name not in _MAKERS:
         raise InputError("NAME", f"must be one of {', '.join(_MAKERS)}, not {name!r}")
+    given = {key: value for key, value in (("size", size), ("runs", runs)) if value is not None}
+    if given and name != _SIMULATED:
+        raise InputError(f"--{next(iter(given))}", f"is for {_SIMULATED}, not for {name}")
     require_writable("--csv", csv)
-    require_writable("--plot", plot)
-    if plot is not None:
-        if plot.suffix.lower() not in _KINDS:
-            raise InputError("--plot", f"must end in {', '.join(_KINDS)}, not {plot.name!r}")
-        if csv is not None and csv.resolve() == plot.resolve():
-            raise InputError("--plot", f"{plot} is where the table goes")
-        from dpopt.plot import require_matplotlib
-
-        require_matplotlib()
-    from dpopt.study import figures
-
+    _require_drawable(plot, csv)
+    module, function = _MAKERS[name]
     with progress(f"computing figure {name}"):
-        found = getattr(figures, _MAKERS[name])()
+        found = getattr(import_module(f"dpopt.study.{module}"), function)(**given)
     if plot is not None:
         from dpopt.plot import draw
 
@@ -50,3 +69,17 @@ def figure(
     if csv is not None:
         save(csv, found.to_csv())
     return Result(json_text(found.to_dict()) if as_json else str(found))
+
+
+def _require_drawable(plot: Path | None, csv: Path | None) -> None:
+    """Refuse a plot that cannot be drawn, or written, before any time is spent on it."""
+    if plot is None:
+        return
+    require_writable("--plot", plot)
+    if plot.suffix.lower() not in _KINDS:
+        raise InputError("--plot", f"must end in {', '.join(_KINDS)}, not {plot.name!r}")
+    if csv is not None and csv.resolve() == plot.resolve():
+        raise InputError("--plot", f"{plot} is where the table goes")
+    from dpopt.plot import require_matplotlib
+
+    require_matplotlib()

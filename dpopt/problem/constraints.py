@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from dpopt.arithmetic import exact, exp_enclosure
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
-from dpopt.privacy.divergence import lattice_shift
+from dpopt.privacy.shifts import lattice_shift
 from dpopt.problem.costs import Cost, indicator, plain_number, read_cost
 from dpopt.problem.parts import Constraint, Setting, register_constraint
 from dpopt.problem.terms import ExpectationTerm, HockeyStickTerm, MirrorTerm, OrderTerm, RatioTerm, Term, ZeroTerm

@@ -15,7 +15,8 @@ from dpopt.arithmetic import Enclosure, exp_enclosure, log_enclosure
 from dpopt.distance import wasserstein_distance
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
-from dpopt.privacy.divergence import largest_ratio, worst_hockey_stick
+from dpopt.privacy.divergence import worst_hockey_stick
+from dpopt.privacy.ratios import largest_ratio
 
 __all__ = [
     "CostTerm",

@@ -4,7 +4,8 @@ The statement gives a problem, an exact pmf and integer multipliers. Nothing els
 checked on the pmf itself, and the multipliers are put through weak duality, which turns *any* numbers into a rigorous
 bound (bad ones only make it weak). The steps, and the files that are trusted to take them:
 
-1. the JSON data is read into exact numbers and lattice indices (`reading`, `stated_problem`, `statement`);
+1. the JSON data is read into exact numbers and lattice indices (`reading`, `stated_objective`, `stated_problem`,
+   `stated_law`, `statement`);
 2. e^epsilon is enclosed between two rationals E_lo <= e^epsilon <= E_hi;
 3. every constraint is decided on the pmf, with the margin it is met by, and the objective is computed
    (`pmf_checks`);
@@ -15,7 +16,7 @@ bound (bad ones only make it weak). The steps, and the files that are trusted to
 
 Everything is integer arithmetic over common denominators; balls are used for logarithms only.
 
-These six files are the trusted base, with what they stand on: `dpopt.arithmetic` (numbers, e^epsilon, logarithms by
+These eight files are the trusted base, with what they stand on: `dpopt.arithmetic` (numbers, e^epsilon, logarithms by
 python-flint), `dpopt.lattice_function` (tables with polynomial tails, and their sums), `dpopt.distributions` and
 `dpopt.pmf` (the input of a Wasserstein objective) and `dpopt.errors`. None of them knows a solver or the code that
 made the certificate. Certificates of kind "target" go through one file more, `target_checker`.
@@ -33,7 +34,7 @@ from dpopt.arithmetic import Enclosure, exp_enclosure
 from dpopt.errors import CertificateError, InputError
 from dpopt.proof.pmf_checks import margin, objective_value
 from dpopt.proof.reading import brief, parse_json, reject, text
-from dpopt.proof.stated_problem import Law
+from dpopt.proof.stated_law import Law
 from dpopt.proof.statement import FORMAT, Statement, read_statement
 from dpopt.proof.weak_duality import proved_bound
 

@@ -18,7 +18,9 @@ from dpopt.arithmetic import Enclosure, ball, floor_scaled
 from dpopt.errors import CertificateError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.proof.reading import MAX_POINTS, brief
-from dpopt.proof.stated_problem import Constraint, Law, Objective
+from dpopt.proof.stated_law import Law
+from dpopt.proof.stated_objective import Objective
+from dpopt.proof.stated_problem import Constraint
 
 if TYPE_CHECKING:
     from flint import arb

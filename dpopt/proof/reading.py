@@ -17,8 +17,8 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any, NoReturn
 
-from dpopt.arithmetic import exact
-from dpopt.errors import CertificateError
+from dpopt.arithmetic import exact, exp_enclosure
+from dpopt.errors import CertificateError, InputError
 from dpopt.lattice_function import LatticeFunction
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Lattice",
     "brief",
     "parse_json",
+    "read_epsilon",
     "read_function",
     "read_index",
     "read_integer",
@@ -127,6 +128,18 @@ def read_long_rational(value: object, where: str) -> Fraction:
     """A rational number that may have more digits than `exact` reads, if it is written as a quotient."""
     quotient = _QUOTIENT.fullmatch(value) if isinstance(value, str) and len(value) <= _MAX_DIGITS else None
     return Fraction(_digits(quotient[1]), _digits(quotient[2])) if quotient else read_rational(value, where)
+
+
+def read_epsilon(value: object, where: str) -> Fraction:
+    """A privacy parameter whose exponential is within reach."""
+    epsilon = read_rational(value, where)
+    if epsilon < 0:
+        reject(where, f"must be at least 0, not {brief(epsilon)}")
+    try:
+        exp_enclosure(epsilon, 1)
+    except InputError as error:
+        reject(where, error.problem)
+    return epsilon
 
 
 def read_index(value: object, where: str) -> int:
@@ -232,6 +245,11 @@ class Lattice:
         if not low <= high < low + MAX_POINTS:
             reject(where, f"must have from 1 to {MAX_POINTS} points, not low {brief(low)} and high {brief(high)}")
         return cls(step, (low.numerator, high.numerator))
+
+    def needs_window(self, kind: str, where: str) -> None:
+        """Refuse all lattice points for what has no answer there."""
+        if self.window is None:
+            reject(where, f"{kind} needs a finite support")
 
     def index(self, value: object, where: str) -> int:
         """The index of a point."""

@@ -20,7 +20,9 @@ from dpopt.proof.reading import (
     read_object,
     reject,
 )
-from dpopt.proof.stated_problem import Constraint, Law, Objective, ProblemReader, read_law
+from dpopt.proof.stated_law import Law, read_law
+from dpopt.proof.stated_objective import Objective
+from dpopt.proof.stated_problem import Constraint, ProblemReader
 
 __all__ = ["Chain", "Entry", "Events", "Multipliers", "Statement", "read_statement"]
 

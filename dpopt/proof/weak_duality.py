@@ -21,7 +21,7 @@ from dpopt.errors import CertificateError
 from dpopt.lattice_function import LatticeFunction, Polynomial, geometric_sum, shifted
 from dpopt.proof.pmf_checks import BITS, affordable, convolution, outer_cost
 from dpopt.proof.reading import MAX_POINTS, brief
-from dpopt.proof.stated_problem import Objective
+from dpopt.proof.stated_objective import Objective
 from dpopt.proof.statement import Chain, Events, Statement
 
 if TYPE_CHECKING:

@@ -1,17 +1,9 @@
-"""The figures of the ABS paper, and the study over KEYSIZE, as tables: every delta in them is proved.
-
-A figure is a table with words on how to draw it (`dpopt.plot` does). Its cells are nearest floats: of rationals, or of
-enclosures that are narrower than a float.
-"""
+"""The figures of the ABS paper, and the study over KEYSIZE, as tables: every delta in them is proved."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from dpopt.arithmetic import Enclosure, Number, exact, exact_integer
 from dpopt.designing.side_by_side import best_rate, paper_ranges
@@ -19,89 +11,11 @@ from dpopt.errors import InputError
 from dpopt.family.members import analytic_rate, family_pmf
 from dpopt.family.profile import family_rate
 from dpopt.privacy.profile import privacy_profile
+from dpopt.study.figure_table import Cell, Figure, Panel, nearest, read_numbers
 from dpopt.tables.key_table import KeyTable
 from dpopt.tables.quantise import Rule, key_table
-from dpopt.text import aligned
 
 __all__ = ["Figure", "Panel", "delta_against_epsilon", "design_against_epsilon", "study_of_key_sizes"]
-
-Cell = int | float | str | bool | None
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One diagram of a figure: columns against a column, one curve for each column and each value of `by`."""
-
-    title: str
-    x: str
-    y: tuple[str, ...]
-    y_label: str
-    by: str | None = None
-    log_y: bool = False
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure as a table; prints as one.
-
-    Parameters
-    ----------
-    name : str
-        As in ``dpopt figure NAME``.
-    title : str
-    columns : tuple of str
-    rows : tuple of tuples
-        None stands for what is infinite or undefined.
-    panels : tuple of Panel
-        How to draw it.
-    """
-
-    name: str
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    panels: tuple[Panel, ...]
-
-    def column(self, name: str) -> list[Cell]:
-        """The cells of a column, top to bottom."""
-        if name not in self.columns:
-            raise InputError("column", f"must be one of {', '.join(self.columns)}, not {name!r}")
-        place = self.columns.index(name)
-        return [row[place] for row in self.rows]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for strict JSON."""
-        return {
-            "name": self.name,
-            "title": self.title,
-            "columns": list(self.columns),
-            "rows": [list(row) for row in self.rows],
-        }
-
-    def to_csv(self) -> str:
-        """The table as CSV text (comma, decimal point, one header line); None is an empty cell."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(self.rows)
-        return out.getvalue()
-
-    def __str__(self) -> str:
-        return "\n".join(
-            [self.title, "", *aligned([self.columns, *([_text(cell) for cell in row] for row in self.rows)])]
-        )
-
-    def __repr__(self) -> str:
-        return f"Figure({self.name!r}, <{len(self.rows)} rows of {len(self.columns)} columns>)"
-
-
-def _text(cell: Cell) -> str:
-    if isinstance(cell, bool):
-        return "yes" if cell else "no"
-    if cell is None:
-        return "-"
-    return f"{cell:.9g}" if isinstance(cell, float) else str(cell)
-
 
 # --- Fig. 1 ----------------------------------------------------------------------------------------------------------
 
@@ -137,7 +51,7 @@ def delta_against_epsilon(
         pmf = family_pmf(exact_integer(D, "D", at_least=0), family_rate(D, V).upper)
         profile = privacy_profile(pmf, chosen, sensitivity=sensitivity)
         names.append(f"D={D}, V={V}")
-        curves.append([_nearest(Enclosure(*ends)) for ends in zip(profile.lower, profile.upper, strict=True)])
+        curves.append([nearest(Enclosure(*ends)) for ends in zip(profile.lower, profile.upper, strict=True)])
     rows = zip(map(float, chosen), *curves, strict=True)
     return Figure(
         "1",
@@ -201,12 +115,12 @@ def _design_row(half_width: int, epsilon: Fraction) -> tuple[Cell, ...]:
         half_width,
         float(epsilon),
         float(ranges.gamma[1]),
-        _nearest(ranges.V[0]),
-        _nearest(delta),
+        nearest(ranges.V[0]),
+        nearest(delta),
         float(best.gamma),
         best.j,
-        _nearest(best.V),
-        _nearest(best.delta),
+        nearest(best.V),
+        nearest(best.delta),
         float(sum(delta) / sum(best.delta)),
     )
 
@@ -274,29 +188,20 @@ def _table_cells(table: KeyTable, epsilon: Fraction) -> tuple[Cell, ...]:
         len(table.counts) - len(table.effective_support),
         float(table.bias),
         float(table.variance),
-        _nearest(pairs.paper_epsilon),
+        nearest(pairs.paper_epsilon),
         float(pairs.paper_delta),
         pairs.paper_holds,
-        _nearest(pairs.delta_forward),
-        _nearest(pairs.delta_reverse),
-        _nearest(pairs.corrected_epsilon),
-        _nearest(pairs.corrected_delta),
-        _nearest(table.delta(epsilon).worst),
+        nearest(pairs.delta_forward),
+        nearest(pairs.delta_reverse),
+        nearest(pairs.corrected_epsilon),
+        nearest(pairs.corrected_delta),
+        nearest(table.delta(epsilon).worst),
     )
-
-
-def _nearest(number: Enclosure | Fraction | None) -> float | None:
-    return None if number is None else float(number)
 
 
 def _epsilons(given: Iterable[Number] | None, first: Fraction, last: Fraction) -> list[Fraction]:
     """What was given, read; else the range in steps of 0.05."""
-    if given is None:
-        step = Fraction(1, 20)
-        return [first + i * step for i in range(int((last - first) / step) + 1)]
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InputError("epsilons", f"must be a list of numbers, not {given!r}")
-    values = [exact(value, f"epsilons[{i}]") for i, value in enumerate(given)]
-    if not values:
-        raise InputError("epsilons", "must hold at least one number")
-    return values
+    if given is not None:
+        return read_numbers(given, "epsilons")
+    step = Fraction(1, 20)
+    return [first + i * step for i in range(int((last - first) / step) + 1)]

@@ -54,6 +54,10 @@ OBJECTIVES: dict[str, list[dp.Objective]] = {
         for d in (dp.poisson(10), dp.poisson("2.5"), dp.gaussian(0, 5), dp.uniform(-3, 3), dp.point(7),
                   dp.table(-1, [1, "1/2", 0, 3]), dp.Pmf(2, (1, 2, 3)))
     ],
+    "min-wasserstein-relaxation": [
+        dp.MinWassersteinRelaxation(dp.poisson(10)),
+        dp.MinWassersteinRelaxation(dp.gaussian(0, 5), cut={"from": "-1/2", "to": 20}),
+    ],
     "min-delta": [dp.MinDelta("1/2"), dp.MinDelta(1, 2)],
 }  # fmt: skip
 SHIPPED_CONSTRAINTS = [(name, i) for name, parts in CONSTRAINTS.items() for i in range(len(parts))]
@@ -282,7 +286,10 @@ def test_wrong_numbers_name_the_argument(make: Any, argument: str, wrong: object
     (lambda: dp.MinWasserstein("poisson"), r"input: must be a distribution such as dpopt\.poisson\(10\)"),
     (lambda: dp.MinWasserstein({"type": "poison", "rate": 1}),
      r"input\.type: 'poison' is not a known input.*'poisson'"),
-    (lambda: dp.MinWasserstein(dp.Pmf(0, (1,), tails=dp.Tails(1, right="1/2"))), r"input: must be a finite pmf"),
+    (lambda: dp.MinWasserstein(dp.Pmf(0, (1,), tails=dp.Tails(1, right="1/2"))), r"input: must be finite and on the"),
+    (lambda: dp.MinWasserstein(dp.laplace(3)), r"input: must be finite .*: give a table of its masses"),
+    (lambda: dp.MinWasserstein(dp.gaussian(0, 2, step="1/2")), r"input: must be finite and on the integers"),
+    (lambda: dp.MinWassersteinRelaxation(dp.geometric(1)), r"input: must be finite and on the integers"),
 ])  # fmt: skip
 def test_errors_say_what_and_where(make: Any, message: str) -> None:
     """Wrong sign, range, shape or combination: the argument, what was found, what would be right, in one line."""
@@ -480,3 +487,11 @@ def test_fixed_mean_counts_for_variance() -> None:
     )
     assert [c.holds for c in symmetric.check(dp.Pmf(-1, (1, 0, 1)))] == [True, True]
     assert not symmetric.check(dp.Pmf(-1, (1, 1, 2)))[0].holds
+
+
+def test_finite_named_noise_is_an_input_as_a_table() -> None:
+    """Floor-discretised Gaussian noise has no TOML form as an input; its masses have."""
+    noise = dp.gaussian(0, 1, discretisation="floor")
+    objective = dp.MinWasserstein(noise)
+    assert objective.plain()["input"]["type"] == "table"
+    assert objective.input.pmf == noise.pmf

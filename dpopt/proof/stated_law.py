@@ -1,0 +1,96 @@
+"""Reading the pmf that a certificate states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from dpopt.proof.reading import (
+    MAX_POINTS,
+    Lattice,
+    brief,
+    read_index,
+    read_integer,
+    read_integers,
+    read_long_rational,
+    read_object,
+    read_rational,
+    reject,
+)
+
+__all__ = ["Law", "read_law"]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A pmf: integer weights from index `start`, ratio 0 for no tail on a side."""
+
+    start: int
+    weights: Sequence[int]
+    period: int = 1
+    left: Fraction = Fraction(0)
+    right: Fraction = Fraction(0)
+
+    @property
+    def end(self) -> int:
+        """Index of the last weight of the core."""
+        return self.start + len(self.weights) - 1
+
+    @cached_property
+    def left_mass(self) -> Fraction:
+        """The mass of the left tail in units of the weights: ratio + ratio^2 + ... times the first block."""
+        return self.left / (1 - self.left) * sum(self.weights[: self.period])
+
+    @cached_property
+    def right_mass(self) -> Fraction:
+        """The mass of the right tail in units of the weights."""
+        return self.right / (1 - self.right) * sum(self.weights[-self.period :])
+
+    @cached_property
+    def total(self) -> Fraction:
+        """The mass of everything in units of the weights: the probability at a core point is weight / total."""
+        return sum(self.weights) + (self.left_mass + self.right_mass)
+
+
+def read_law(source: object, lattice: Lattice) -> Law:
+    """The pmf, spread over the whole window when the support is finite."""
+    data = read_object(source, "pmf", ("start", "weights", "step", "tails"))
+    if read_rational(data["step"], "pmf.step") != lattice.step:
+        reject("pmf.step", f"must be the support's step {brief(lattice.step)}, not {brief(data['step'])}")
+    start = read_index(data["start"], "pmf.start")
+    weights = read_integers(data["weights"], "pmf.weights", 0, most=MAX_POINTS)
+    if not any(weights):
+        reject("pmf.weights", "must hold a positive weight")
+    if data["tails"] is None:
+        return Law(start, weights) if lattice.window is None else _windowed(start, weights, *lattice.window)
+    if lattice.window is not None:
+        reject("pmf.tails", "must be null on a finite support")
+    tails = read_object(data["tails"], "pmf.tails", ("period", "left", "right"))
+    period = read_integer(tails["period"], "pmf.tails.period", 1, len(weights))
+    left, right = (_tail_ratio(tails[side], f"pmf.tails.{side}") for side in ("left", "right"))
+    if left == right == 0:
+        reject("pmf.tails", "must be null when there is a tail on neither side")
+    return Law(start, weights, period, left, right)
+
+
+def _windowed(start: int, weights: Sequence[int], low: int, high: int) -> Law:
+    """The pmf with a weight for every point of the window ``low..high``."""
+    spread = [0] * (high - low + 1)
+    for i, weight in enumerate(weights):
+        if weight:
+            if not low <= start + i <= high:
+                reject(f"pmf.weights[{i}]", f"puts mass at index {start + i}, outside the support {low}..{high}")
+            spread[start + i - low] = weight
+    return Law(low, spread)
+
+
+def _tail_ratio(value: object, where: str) -> Fraction:
+    """The ratio of a tail, 0 for none; 1/E_lo of a high precision is a long number."""
+    if value is None:
+        return Fraction(0)
+    ratio = read_long_rational(value, where)
+    if not 0 < ratio < 1:
+        reject(where, f"must lie strictly between 0 and 1, not {brief(ratio)}")
+    return ratio
