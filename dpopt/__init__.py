@@ -15,13 +15,24 @@ __version__ = "0.1.0"
 # Public names and where they live. They are imported when first used, so that `import dpopt` is light and verifying a
 # certificate loads no solving path. No module is named like a public function: importing it would hide the function.
 _PUBLIC = {
+    "dpopt.accounting": ("to_dp_accounting",),
     "dpopt.arithmetic": ("Enclosure", "exact"),
     "dpopt.backends.base": ("Backend", "Claim", "Claimed"),
     "dpopt.backends.registry": ("available_backends", "backend_names", "get_backend", "register_backend"),
-    "dpopt.distributions": ("Distribution", "gaussian", "point", "poisson", "table", "uniform"),
+    "dpopt.distributions": (
+        "Discretisation", "Distribution", "StaircaseForm", "exponential", "gaussian", "geometric", "laplace",
+        "optimal_staircase", "point", "poisson", "staircase", "table", "uniform",
+    ),
     "dpopt.errors": ("BackendError", "CertificateError", "DpoptError", "InputError", "NotVerifiedError"),
     "dpopt.family.profile": ("family_delta", "family_rate"),
     "dpopt.lattice_function": ("LatticeFunction",),
+    "dpopt.mechanisms.calibration": ("Calibrated", "Mechanism", "calibrate"),
+    "dpopt.mechanisms.conditions": (
+        "CutGuarantee", "LeastEpsilon", "SufficientDelta", "cut_guarantee", "least_epsilon", "sufficient_delta",
+    ),
+    "dpopt.mechanisms.optimal": ("Moment", "best_r", "staircase_moment"),
+    "dpopt.mechanisms.paper": ("PaperGuarantee", "paper_guarantee"),
+    "dpopt.mechanisms.side_by_side": ("MechanismTable", "mechanism_table"),
     "dpopt.pmf": ("Pmf", "Tails"),
     "dpopt.privacy.divergence": ("delta", "delta_between"),
     "dpopt.privacy.profile": ("Profile", "epsilon", "privacy_profile"),
@@ -30,7 +41,9 @@ _PUBLIC = {
         "Unimodal", "Variance",
     ),
     "dpopt.problem.files": ("load",),
-    "dpopt.problem.objectives": ("MaxEntropy", "MinDelta", "MinExpectedCost", "MinWasserstein"),
+    "dpopt.problem.objectives": (
+        "MaxEntropy", "MinDelta", "MinExpectedCost", "MinWasserstein", "MinWassersteinRelaxation",
+    ),
     "dpopt.problem.parts": (
         "Check", "Constraint", "Objective", "Setting", "register_constraint", "register_objective",
     ),
@@ -40,8 +53,26 @@ _PUBLIC = {
     "dpopt.problem.terms": ("CostTerm", "ExpectationTerm", "TermCheck", "ZeroTerm"),
     "dpopt.proof.checker": ("Verdict", "verify"),
     "dpopt.proof.prove": ("Verified",),
+    "dpopt.release.apply": ("Overflow", "add_noise"),
+    "dpopt.release.gap_estimates": ("GapEstimates", "combine_gaps"),
+    "dpopt.release.law_audit": ("LawAudit", "audit_laws"),
+    "dpopt.release.randomness": ("InsecureRandomness", "Randomness", "SystemRandomness"),
+    "dpopt.release.samplers": (
+        "sample", "sample_bernoulli", "sample_bernoulli_exp", "sample_discrete_gaussian", "sample_discrete_laplace",
+        "sample_geometric", "sample_permutation", "sample_truncated_geometric", "sample_uniform",
+    ),
+    "dpopt.release.selection_design": ("Chosen", "SelectionDesign", "least_selection_epsilon"),
+    "dpopt.release.selection_law": ("Fit", "Outcome", "SelectionLaw", "selection_law"),
+    "dpopt.release.top_k": ("Ties", "TopK", "noisy_max", "noisy_top_k", "noisy_top_k_ids"),
     "dpopt.study.compare": ("Comparison", "Row", "compare"),
     "dpopt.study.figures": ("Figure", "delta_against_epsilon", "design_against_epsilon", "study_of_key_sizes"),
+    "dpopt.study.noise_figures": (
+        "optimal_noise", "optimal_noise_for_inputs", "pmfs_of_exponential_noise", "pmfs_of_gaussian_noise",
+        "pmfs_of_laplace_and_uniform_noise", "pmfs_of_staircase_noise", "wasserstein_against_epsilon",
+        "wasserstein_against_sensitivity",
+    ),
+    "dpopt.study.noise_simulation": ("Simulation", "simulate", "simulated_wasserstein"),
+    "dpopt.study.utility": ("Utility", "optimum_beside_relaxation", "relaxation_problems", "utility"),
     "dpopt.solution": ("Certificate", "Design", "Solution"),
     "dpopt.tables.costs": ("Distance",),
     "dpopt.tables.key_table": ("KeyTable",),

@@ -1,4 +1,4 @@
-"""The README is executed: every Python block, every file it shows, every command after a prompt."""
+"""The README and docs/ are executed: every Python block, every file shown, every command after a prompt."""
 
 from __future__ import annotations
 
@@ -31,9 +31,11 @@ class Block(NamedTuple):
 def blocks() -> list[Block]:
     """All fenced blocks in order."""
     found = []
-    for language, text in re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL):
+    for marked, language, text in re.findall(
+        r"^(?:<!-- (\S+\.csv) -->\n)?```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL
+    ):
         named = re.match(r"# (\S+\.(?:py|toml))\n", text)
-        found.append(Block(language, text, named[1] if named else ""))
+        found.append(Block(language, text, named[1] if named else marked))
     return found
 
 
@@ -46,7 +48,7 @@ def after(marker: str) -> str:
 
 def test_every_block_is_of_a_kind_that_is_executed() -> None:
     for block in blocks():
-        assert block.language in ("sh", "console", "toml", "python")
+        assert block.language in ("sh", "console", "toml", "python", "csv")
         assert block.file or block.language in ("sh", "console") or ">>>" in block.text
 
 
@@ -61,6 +63,15 @@ def test_python_sessions() -> None:
         runner.run(example, out=complaints.append, clear_globs=False)
         names = example.globs
         assert not complaints, "".join(complaints)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_documents(path: Path) -> None:
+    found = doctest.DocTestParser().get_doctest(path.read_text(encoding="utf-8"), {}, path.name, str(path), 0)
+    assert len(found.examples) >= 3
+    complaints: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(found, out=complaints.append)
+    assert not complaints, "".join(complaints)
 
 
 def test_files_and_commands(

@@ -5,7 +5,16 @@
 
 from __future__ import annotations
 
-from dpopt.cli import figure, keys, privacy, solving, target  # noqa: F401  # each registers its commands
+from dpopt.cli import (  # noqa: F401  # each registers its commands
+    figure,
+    keys,
+    mechanism,
+    privacy,
+    release,
+    solving,
+    target,
+    top_k,
+)
 from dpopt.cli.door import app, main
 
 __all__ = ["app", "main"]

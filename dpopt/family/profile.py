@@ -13,7 +13,7 @@ from flint import arb, ctx
 
 from dpopt.arithmetic import Enclosure, Number, ball, exact, exact_integer, exp_enclosure
 from dpopt.errors import InputError
-from dpopt.privacy.divergence import lattice_shift
+from dpopt.privacy.shifts import lattice_shift
 
 __all__ = ["family_delta", "family_rate"]
 

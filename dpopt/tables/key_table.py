@@ -21,8 +21,9 @@ from typing import Any
 from dpopt.arithmetic import Enclosure, Number, exact, exact_integer, exp_enclosure
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
-from dpopt.privacy.divergence import hockey_stick, lattice_shift
+from dpopt.privacy.divergence import hockey_stick
 from dpopt.privacy.profile import epsilon as least_epsilon
+from dpopt.privacy.shifts import lattice_shift
 from dpopt.tables.pairs import BothDirections, PrivacyPairs, privacy_pairs
 
 __all__ = ["KeyTable"]

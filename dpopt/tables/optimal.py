@@ -16,7 +16,7 @@ from dpopt.arithmetic import Enclosure, Number, exact, exact_integer, exp_enclos
 from dpopt.backends.base import Claimed
 from dpopt.backends.registry import get_backend
 from dpopt.errors import InputError, NotVerifiedError
-from dpopt.privacy.divergence import lattice_shift
+from dpopt.privacy.shifts import lattice_shift
 from dpopt.proof.prove import Verified
 from dpopt.tables.bound import Lagrangian, search
 from dpopt.tables.costs import Distance, TableCost, table_cost

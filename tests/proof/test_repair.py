@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import dpopt as dp
 from dpopt.arithmetic import exp_enclosure
-from dpopt.privacy.divergence import largest_ratio, worst_hockey_stick
+from dpopt.privacy.divergence import worst_hockey_stick
+from dpopt.privacy.ratios import largest_ratio
 from dpopt.program.formulate import Formulation, core_for, formulate
 from dpopt.proof.repair import Repaired, RepairFailed, repair, sanitised
 

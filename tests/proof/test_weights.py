@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dpopt.arithmetic import exp_enclosure
 from dpopt.pmf import Pmf, Tails
-from dpopt.privacy.divergence import largest_ratio
+from dpopt.privacy.ratios import largest_ratio
 from dpopt.proof.weights import BIT_CAP, least_majorant, to_weights
 
 bounded = settings(derandomize=True, max_examples=150, deadline=None)

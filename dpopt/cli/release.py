@@ -1,0 +1,106 @@
+"""`dpopt sample` and `dpopt add-noise`: draws from a proved pmf, by themselves or added to a column of counts."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dpopt.cli.data import InsecureSeed, read_data, read_seed, warning_of
+from dpopt.cli.door import Result, app
+from dpopt.cli.shared import Csv, Json, csv_text, json_text, progress, require_writable, save
+from dpopt.cli.sources import Gamma, HalfWidth, Noise, Source, Variance, read_noise
+from dpopt.errors import InputError
+
+__all__: list[str] = []  # the commands register themselves
+
+_MOST = 10**7  # draws that are printed or written as text
+
+
+@app.command()
+def sample(
+    source: Source = None,
+    half_width: HalfWidth = None,
+    variance: Variance = None,
+    gamma: Gamma = None,
+    size: Annotated[int, typer.Option(metavar="N", help="How many draws.")] = 1,
+    insecure_seed: InsecureSeed = None,
+    csv: Csv = None,
+    as_json: Json = False,
+) -> Result:
+    """Draw from a noise: its law is exactly the proved pmf, tails included."""
+    if not 1 <= size <= _MOST:
+        raise InputError("--size", f"must lie between 1 and {_MOST}, not {size}")
+    require_writable("--csv", csv, *([source] if source else []))
+    randomness = read_seed(insecure_seed)
+    noise = _checked_noise(source, half_width, variance, gamma)
+    from dpopt.release.samplers import sample as draw
+
+    with progress(f"drawing {size} values"):
+        found: Any = draw(noise.pmf, size, randomness=randomness)  # an array, since there is a size
+        values = [_plain(value) for value in found.tolist()]
+    if csv is not None:
+        save(csv, csv_text(("noise",), ((value,) for value in values)))
+    if as_json:
+        text = json_text({"source": noise.name, "secure": randomness.secure, "values": values})
+    else:
+        text = "\n".join(map(str, values))
+    return Result(text, note=warning_of(randomness))
+
+
+@app.command("add-noise")
+def add_noise(
+    data: Annotated[Path, typer.Argument(metavar="DATA.csv", readable=False, help="Table with a column of counts.")],
+    source: Source = None,
+    half_width: HalfWidth = None,
+    variance: Variance = None,
+    gamma: Gamma = None,
+    column: Annotated[str, typer.Option(metavar="NAME", help="The column that the noise is added to.")] = "count",
+    insecure_seed: InsecureSeed = None,
+    csv: Csv = None,
+) -> Result:
+    """Add an independent draw of a noise to every count of a column, and keep the other columns as they are."""
+    from dpopt.arithmetic import exact_integer
+
+    require_writable("--csv", csv, data, *([source] if source else []))
+    randomness = read_seed(insecure_seed)
+    noise = _checked_noise(source, half_width, variance, gamma)
+    table = read_data(data)
+    place = table.place(column, "--column")
+    counts = [exact_integer(cell, where) for where, cell in table.cells(place)]  # all read before anything is drawn
+    from dpopt.release.apply import Overflow
+    from dpopt.release.apply import add_noise as add
+
+    with progress(f"adding noise to {len(counts)} counts"):
+        noisy = add(counts, noise.pmf, overflow=Overflow.EXACT, randomness=randomness)
+    for row, value in zip(table.rows, noisy.tolist(), strict=True):
+        row[place] = str(_plain(value))
+    text = csv_text(table.heading, table.rows)
+    if csv is not None:
+        save(csv, text)
+        text = f"{len(counts)} rows written to {csv}"
+    return Result(text.rstrip("\n"), note=warning_of(randomness))
+
+
+def _checked_noise(source: Path | None, half_width: str | None, variance: str | None, gamma: str | None) -> Noise:
+    """The noise to draw from; a certificate has to hold first."""
+    noise = read_noise(source, half_width, variance, gamma)
+    if source is None or source.suffix.lower() == ".csv":
+        return noise
+    data = json.loads(source.read_text(encoding="utf-8-sig"))
+    if "kind" in data:
+        from dpopt.proof.checker import verify
+
+        with progress(f"checking {source.name}"):
+            verdict = verify(data)
+        if not verdict.holds:
+            raise InputError(str(source), f"the certificate does not hold, and nothing was drawn: {verdict.reason}")
+    return noise
+
+
+def _plain(value: int | Fraction) -> int | str:
+    """A draw as text and JSON write it without rounding: 3, or "3/2"."""
+    return int(value) if value.denominator == 1 else str(value)

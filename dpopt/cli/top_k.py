@@ -1,0 +1,131 @@
+"""`dpopt top-k`: the items of a CSV file with the largest noisy scores, and the gap of each to the next."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from dpopt.cli.data import InsecureSeed, read_data, read_seed, warning_of
+from dpopt.cli.door import Result, app
+from dpopt.cli.shared import Json, json_text, progress
+from dpopt.errors import InputError
+
+__all__: list[str] = []  # the command registers itself
+
+
+@app.command()
+def top_k(
+    file: Annotated[Path, typer.Argument(metavar="FILE.csv", readable=False, help="One item a line, after a heading.")],
+    k: Annotated[int, typer.Option("--k", metavar="K", help="How many items to select.")],
+    epsilon: Annotated[str, typer.Option(metavar="E", help="The privacy loss of the whole release.")],
+    resolution: Annotated[str, typer.Option(metavar="G", help="The unit of scores and gaps, 1 over an integer.")] = (
+        "1/10"
+    ),
+    sensitivity: Annotated[str, typer.Option(metavar="S", help="The most that one person changes a score by.")] = "1",
+    scores: Annotated[
+        str | None, typer.Option("--scores", metavar="COLUMN", help="The column of scores, where there are several.")
+    ] = None,
+    names: Annotated[
+        str | None, typer.Option("--names", metavar="COLUMN", help="The column of names; line numbers by default.")
+    ] = None,
+    monotonic: Annotated[
+        bool, typer.Option("--monotonic", help="One person moves all scores the same way (counts): half the noise.")
+    ] = False,
+    round_down: Annotated[
+        bool, typer.Option("--round-down", help="Round scores down to the resolution where they are no multiples.")
+    ] = False,
+    no_gaps: Annotated[
+        bool, typer.Option("--no-gaps", help="The items alone, for the same epsilon; K may be all items.")
+    ] = False,
+    insecure_seed: InsecureSeed = None,
+    as_json: Json = False,
+) -> Result:
+    """The K items with the largest noisy scores, and how far each is ahead of the next: differentially private."""
+    from dpopt.release.selection_design import SelectionDesign
+    from dpopt.release.top_k import noisy_top_k, noisy_top_k_ids
+
+    options = {"resolution": resolution, "sensitivity": sensitivity, "monotonic": monotonic}
+    design = SelectionDesign(k, epsilon, **options)  # type: ignore[arg-type]  # read by the constructor
+    source = read_seed(insecure_seed)
+    items = _read(file, scores, names)
+    if not round_down:
+        _require_multiples(items, design.units)
+    gaps: list[Fraction] = []
+    with progress("drawing noise"):
+        if no_gaps:
+            ids = noisy_top_k_ids(items.scores, k, epsilon, randomness=source, **options)  # type: ignore[arg-type]
+        else:
+            top = noisy_top_k(items.scores, k, epsilon, randomness=source, **options)  # type: ignore[arg-type]
+            ids, gaps = top.ids, list(top.gaps)
+    chosen = [items.names[place] for place in ids]
+    text = json_text(_plain(design, chosen, gaps, source.secure)) if as_json else _text(design, items, chosen, gaps)
+    return Result(text, note=warning_of(source))
+
+
+class _Items(NamedTuple):
+    """What the file holds, in its order; `places` for messages."""
+
+    names: list[str]
+    scores: list[Fraction]
+    places: list[str]
+
+
+def _read(file: Path, scores: str | None, names: str | None) -> _Items:
+    from dpopt.arithmetic import exact
+
+    table = read_data(file)
+    found = _Items([], [], [])
+    for place, cell in table.cells(table.place(scores, "--scores")):
+        found.scores.append(exact(cell, place))
+        found.places.append(place)
+    if names is None:
+        found.names.extend(map(str, table.lines))
+        return found
+    seen: dict[str, str] = {}
+    for place, name in table.cells(table.place(names, "--names")):
+        if name in seen:
+            raise InputError(place, f"is {name!r} again, as at {seen[name]}")
+        seen[name] = place
+    found.names.extend(seen)
+    return found
+
+
+def _require_multiples(items: _Items, units: int) -> None:
+    for place, score in zip(items.places, items.scores, strict=True):
+        if (score * units).denominator != 1:
+            raise InputError(
+                place, f"{score} is no multiple of the resolution 1/{units}; pass --round-down, or a finer --resolution"
+            )
+
+
+def _plain(design: Any, chosen: list[str], gaps: list[Fraction], secure: bool) -> dict[str, Any]:
+    """Exact numbers as strings: gaps are multiples of the resolution, and no float is."""
+    return {
+        "items": chosen,
+        "gaps": [str(gap) for gap in gaps] or None,
+        "k": design.k,
+        "epsilon": str(design.epsilon),
+        "resolution": str(design.resolution),
+        "sensitivity": str(design.sensitivity),
+        "monotonic": design.monotonic,
+        "secure": secure,
+    }
+
+
+def _text(design: Any, items: _Items, chosen: list[str], gaps: list[Fraction]) -> str:
+    from dpopt.text import aligned, decimal_text
+
+    kind = "monotonic " if design.monotonic else ""
+    lines = [
+        f"top {design.k} of {len(items.scores)}: epsilon = {design.epsilon}, {kind}sensitivity {design.sensitivity}, "
+        f"resolution {design.resolution}"
+    ]
+    if not gaps:
+        return "\n".join([*lines, *aligned([("place", "item"), *((str(i), name) for i, name in enumerate(chosen, 1))])])
+    rows = [("place", "item", "ahead of the next by")]
+    for place, (name, gap) in enumerate(zip(chosen, gaps, strict=True), 1):
+        rows.append((str(place), name, decimal_text(gap, 15, up=None)))
+    return "\n".join([*lines, *aligned(rows)])

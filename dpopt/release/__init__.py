@@ -1,0 +1,1 @@
+"""Releasing: exact samplers from a secure source, noise added to data, noisy selection."""

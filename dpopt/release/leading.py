@@ -1,0 +1,142 @@
+"""The leading items of noisy scores, with ties broken: what every noisy top-k selects from.
+
+The cell of a score ``b + E`` with exponential noise E is ``floor(b + E)``: b plus a geometric number. The remainders
+beyond the cells are independent of them and of each other, and identically distributed (memorylessness). Two ways to
+break ties, with the same law:
+
+- *Permutation.* A selection and its rounded gaps depend on the remainders through their order alone, and that order is
+  uniformly random: one permutation of the items that are still in the race ranks tied items and decides how gaps are
+  rounded. Nothing is drawn twice.
+- *Refinement* (the gap paper, arXiv 2308.08057, Algorithms 3 and 4). Tied items get finer cells, of 1/M, 1/M^2, ... of
+  a unit, by truncated geometric remainders, until the first places all differ; a permutation then stands for what is
+  left of the remainders. How often it refines tells about the scores beyond what epsilon covers (for scores (5, 1, 0)
+  and (4, 2, 1), k = 1, twice epsilon), so that nobody may learn it, from a clock for one.
+
+Items strictly below the last place are dropped at once. No order of sorting ever decides between tied items.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpopt.release.randomness import Randomness
+from dpopt.release.samplers import sample_geometric, sample_permutation, sample_truncated_geometric
+
+__all__ = ["Leading", "ranked_items", "refined_items"]
+
+_LIMIT = 1 << 62  # sums of two numbers below it are 64-bit integers
+
+
+@dataclass(frozen=True)
+class Leading:
+    """The leading items, from the first on: their cells, and the order of the remainders beyond the cells.
+
+    Parameters
+    ----------
+    items : array of int
+        Positions in the scores.
+    cells : array of int
+        Decreasing, counted from the last one, in units of 1 / `fineness`.
+    ranks : array of int
+        All different; where two cells are equal, the item with the higher rank comes first.
+    fineness : int
+        Cells in a unit of the resolution.
+    """
+
+    items: np.ndarray
+    cells: np.ndarray
+    ranks: np.ndarray
+    fineness: int = 1
+
+    def gaps(self) -> tuple[int, ...]:
+        """How far each item is ahead of the next, in whole units, rounded down.
+
+        The difference of the cells, less one where the remainder of the upper item is the smaller one (Lemma 11).
+        """
+        steps = self.cells[:-1] - self.cells[1:] - (self.ranks[:-1] < self.ranks[1:])
+        wide = steps.dtype == object or self.fineness > np.iinfo(np.int64).max
+        return tuple(((steps.astype(object) if wide else steps) // self.fineness).tolist())
+
+
+def ranked_items(values: np.ndarray, places: int, rate: Fraction, source: Randomness) -> Leading:
+    """Draw noise for every score and find the leading `places` items, ties ranked by one permutation.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Scores in units of the resolution, as `read_scores` returns them.
+    places : int
+        1 to n.
+    rate : Fraction
+        x of the geometric noise in one unit.
+    source : Randomness
+    """
+    items, cells = _leading(_noisy(values, rate, source), places)
+    ranks = sample_permutation(items.size, randomness=source)
+    order = _ordered(cells, ranks)[:places]
+    return Leading(items[order], cells[order], ranks[order])
+
+
+def refined_items(values: np.ndarray, places: int, rate: Fraction, factor: int, source: Randomness) -> Leading:
+    """The same by Algorithm 4's loop: cells finer by `factor` until the leading ones all differ.
+
+    Parameters
+    ----------
+    values, places, rate, source
+        As for `ranked_items`.
+    factor : int
+        M, at least 2.
+    """
+    items, cells = _leading(_noisy(values, rate, source), places)
+    fineness = 1
+    while items.size > places or _has_ties(cells):
+        fineness *= factor
+        fresh = sample_truncated_geometric(rate / fineness, factor, items.size, randomness=source)
+        kept, cells = _leading(_sum(_product(cells, factor), fresh), places)
+        items = items[kept]
+    order = np.argsort(cells)[::-1]  # of distinct cells: there is one order only
+    return Leading(items[order], cells[order], sample_permutation(places, randomness=source), fineness)
+
+
+def _noisy(values: np.ndarray, rate: Fraction, source: Randomness) -> np.ndarray:
+    return _sum(values, sample_geometric(rate, values.size, randomness=source))
+
+
+def _ordered(cells: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """Positions by falling cells and, among equal ones, falling ranks."""
+    if cells.dtype == object:
+        return np.array(sorted(range(cells.size), key=lambda i: (cells[i], ranks[i]), reverse=True))
+    return np.lexsort((ranks, cells))[::-1]
+
+
+def _leading(cells: np.ndarray, places: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where cells are at or above the last place, ties included; and they, counted from it, which keeps them small."""
+    last = cells.size - places
+    threshold = int(sorted(cells.tolist())[last] if cells.dtype == object else np.partition(cells, last)[last])
+    kept = np.flatnonzero(cells >= threshold)
+    leading = cells[kept]
+    if int(leading.max()) - threshold >= _LIMIT:
+        return kept, leading.astype(object) - threshold
+    return kept, (leading - threshold).astype(np.int64)
+
+
+def _has_ties(cells: np.ndarray) -> bool:
+    ordered = np.sort(cells)
+    return bool(np.any(ordered[1:] == ordered[:-1]))
+
+
+def _sum(cells: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """64-bit, in the memory of the noise, where the largest sum provably is; noise is not negative."""
+    if cells.dtype != object and noise.dtype != object and int(cells.max()) + int(noise.max()) < 2 * _LIMIT:
+        noise += cells
+        return noise
+    return cells.astype(object) + noise.astype(object)
+
+
+def _product(cells: np.ndarray, factor: int) -> np.ndarray:
+    if cells.dtype != object and max(int(cells.max()), 1) * factor < _LIMIT:
+        return cells * np.int64(factor)
+    return cells.astype(object) * factor

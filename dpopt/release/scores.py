@@ -1,0 +1,184 @@
+"""Scores as integers: how many units of the resolution fit into each, rounded down, exactly.
+
+Rounding down before the noise keeps the sensitivity, since that is a multiple of the resolution: from q' <= q + s it
+follows that floor(q' / g) <= floor(q / g) + s / g (the gap paper, arXiv 2308.08057, before its Algorithm 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational, Real
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dpopt.arithmetic import exact
+from dpopt.errors import InputError
+
+__all__ = ["read_scores"]
+
+_INT64_MAX = (1 << 63) - 1
+_ROOM = 1 << 62  # half of the range is left to the noise
+_WHOLE = 2.0**53  # integers up to here are floats, and so is their product while it stays here
+_SPLITTER = 2.0**27 + 1
+_SAFE_LOW, _SAFE_HIGH = 2.0**-900, 2.0**900  # between them the error of a product is a float itself (Dekker 1971)
+
+
+def read_scores(scores: Any, units: int, *, round_down: bool = False) -> np.ndarray:
+    """``floor(score * units)`` for each score.
+
+    Parameters
+    ----------
+    scores : sequence or one-dimensional array
+        Integers, fractions, decimals or strings of one of these; floats only with `round_down`.
+    units : int
+        Units of the resolution in 1: the reciprocal of the resolution.
+    round_down : bool
+        Allow floats. Each is read as the binary number that it is, and not as its shortest decimal: 0.1 is a little
+        more than one tenth, 0.7 a little less than seven tenths.
+
+    Returns
+    -------
+    array, shape (n,)
+        int64 where every value lies within 2^62, so that there is room for noise; Python integers otherwise.
+
+    Raises
+    ------
+    InputError
+        The scores are empty, not one-dimensional, or one of them is a truth value, NaN, infinite or no number.
+
+    Examples
+    --------
+    >>> read_scores([3, "2.55", Fraction(-1, 3)], 10)
+    array([30, 25, -4])
+    >>> read_scores(np.array([0.1, 0.7]), 10, round_down=True)
+    array([1, 6])
+    >>> read_scores([2**70], 1)
+    array([1180591620717411303424], dtype=object)
+    """
+    found = _as_array(scores)
+    if found.ndim != 1:
+        raise InputError("scores", f"must be one-dimensional, not of shape {found.shape}")
+    if found.size == 0:
+        raise InputError("scores", "must hold at least one score")
+    if found.dtype.kind in "iu":
+        return _of_integers(found, units)
+    if found.dtype.kind == "f":
+        if not round_down:
+            _refuse_floats()
+        return _of_floats(found, units)
+    return _narrowed([_of_number(value, place, units, round_down) for place, value in enumerate(found.tolist())])
+
+
+def _as_array(scores: Any) -> np.ndarray:
+    """One array; of objects wherever numpy would have to convert, since it converts without asking."""
+    if isinstance(scores, np.ma.MaskedArray):
+        if bool(np.ma.getmaskarray(scores).any()):
+            raise InputError("scores", "must not have masked entries")
+        scores = scores.data
+    if not isinstance(scores, np.ndarray) and hasattr(scores, "__array__"):
+        scores = np.asarray(scores)
+    if isinstance(scores, np.ndarray):
+        if scores.dtype.kind in "iufOU":
+            return scores
+        raise InputError("scores", f"must be numbers, not an array of {scores.dtype}")
+    if isinstance(scores, str | bytes | Mapping | set | frozenset) or not isinstance(scores, Iterable):
+        raise InputError("scores", f"must be a sequence or an array of numbers, not {type(scores).__name__}")
+    values = list(scores)
+    if set(map(type, values)) == {int} and min(values) >= -_INT64_MAX and max(values) <= _INT64_MAX:
+        return np.array(values, dtype=np.int64)
+    if set(map(type, values)) == {float}:
+        return np.array(values, dtype=np.float64)
+    found = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        found[place] = value
+    return found
+
+
+def _of_integers(found: np.ndarray, units: int) -> np.ndarray:
+    if max(abs(int(found.min())), abs(int(found.max()))) * units < _ROOM:
+        return found.astype(np.int64) * np.int64(units)
+    return found.astype(object) * units
+
+
+def _of_number(value: object, place: int, units: int, round_down: bool) -> int:
+    where = f"scores[{place}]"
+    if isinstance(value, list | tuple | np.ndarray):
+        raise InputError("scores", f"must be one-dimensional, but {where} is a {type(value).__name__}")
+    if isinstance(value, Real) and not isinstance(value, Rational | Decimal):
+        if not round_down:
+            _refuse_floats(where)
+        return _floor(_binary(value, where) * units)
+    return _floor(exact(value, where) * units)
+
+
+def _floor(number: Fraction) -> int:
+    return number.numerator // number.denominator
+
+
+def _binary(value: Any, where: str) -> Fraction:
+    """A float of any kind as the rational number that it is."""
+    if not np.isfinite(value):
+        raise InputError(where, f"must be finite, not {value}")
+    return Fraction(*(int(part) for part in value.as_integer_ratio()))
+
+
+def _refuse_floats(where: str = "scores") -> NoReturn:
+    raise InputError(
+        where,
+        "must be exact (integers, fractions, decimals or strings), not floats; "
+        "pass round_down=True to round floats down to the resolution",
+    )
+
+
+def _of_floats(found: np.ndarray, units: int) -> np.ndarray:
+    """Vectorised where two floats hold each product exactly; the others by fractions."""
+    bad = np.flatnonzero(~np.isfinite(found))
+    if bad.size:
+        raise InputError(f"scores[{int(bad[0])}]", f"must be finite, not {found[bad[0]]}")
+    if found.dtype.itemsize > 8 or units >= _WHOLE:
+        return _narrowed([_floor(_binary(value, "scores") * units) for value in found])
+    values = found.astype(np.float64)
+    size = np.abs(values)
+    certain = (size == 0) | ((size > _SAFE_LOW) & (size < _WHOLE / (2 * units)))
+    product, error = _product(np.where(certain, values, 0.0), float(units))
+    # A product that is no integer has rounded across none (they are floats themselves): its floor is right. One that
+    # is an integer stands for a number just below it where the error is negative.
+    floors = np.floor(product)
+    floors -= (floors == product) & (error < 0)
+    whole = floors.astype(np.int64)
+    doubtful = np.flatnonzero(~certain)
+    if not doubtful.size:
+        return whole
+    exactly = whole.astype(object)
+    exactly[doubtful] = [_floor(Fraction(value) * units) for value in values[doubtful].tolist()]
+    return _narrowed(exactly.tolist())
+
+
+def _product(values: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
+    """Each product rounded to a float and its error, a float as well: ``values * factor == product + error``.
+
+    Veltkamp's splitting and Dekker's product (Numerische Mathematik 18, 1971, 224-242).
+    """
+    product = values * factor
+    high, low = _halves(values)
+    factor_high, factor_low = _halves(np.float64(factor))
+    error = ((high * factor_high - product) + high * factor_low + low * factor_high) + low * factor_low
+    return product, error
+
+
+def _halves(values: Any) -> tuple[Any, Any]:
+    wide = values * _SPLITTER
+    high = wide - (wide - values)
+    return high, values - high
+
+
+def _narrowed(values: list[int]) -> np.ndarray:
+    """int64 where there is room for noise."""
+    if max(abs(min(values)), abs(max(values))) < _ROOM:
+        return np.array(values, dtype=np.int64)
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found

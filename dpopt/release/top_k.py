@@ -1,0 +1,298 @@
+"""Noisy top-k with gap, free of floating point: the selected items, and how far each is ahead of the next.
+
+The release has exactly the law of an ideal algorithm on real numbers: exponential noise of scale 2 k s / epsilon on
+every score, the k largest in order, each gap rounded down to the resolution (Ding, Kifer and co-authors, A
+Floating-Point Secure Implementation of the Report Noisy Max with Gap Mechanism, arXiv 2308.08057, Algorithms 2 and 4).
+
+The proof covers the items and the gaps, and nothing else that can be observed: how long a call takes depends a little
+on how many noisy scores tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpopt.arithmetic import Number
+from dpopt.errors import InputError
+from dpopt.release.leading import Leading, ranked_items, refined_items
+from dpopt.release.randomness import Randomness, read_randomness
+from dpopt.release.scores import read_scores
+from dpopt.release.selection_design import SelectionDesign
+
+if TYPE_CHECKING:
+    from dpopt.release.gap_estimates import GapEstimates
+
+__all__ = ["Ties", "TopK", "noisy_max", "noisy_top_k", "noisy_top_k_ids"]
+
+_TENTH = Fraction(1, 10)
+_FACTOR = 10  # M, as in the gap paper's experiments; any gives the same law
+
+
+class Ties(StrEnum):
+    """How items of equal noisy scores are told apart: one law, two ways to draw from it.
+
+    PERMUTATION orders all items still in the race by one random permutation, which also rounds the gaps. REFINEMENT
+    is the gap paper's Algorithm 4: finer and finer noise, in a loop whose length depends on the scores.
+    """
+
+    PERMUTATION = "permutation"
+    REFINEMENT = "refinement"
+
+
+@dataclass(frozen=True)
+class TopK:
+    """The released selection.
+
+    Parameters
+    ----------
+    ids : tuple of int
+        Positions of the selected scores, the noisy largest first.
+    gaps_in_units : tuple of int
+        How far each is ahead of the next one, in units of the resolution; the last gap is to the best item that was
+        not selected.
+    design : SelectionDesign
+        k, epsilon, resolution, sensitivity, monotonic.
+    secure : bool
+        Whether every draw came from the operating system's secure generator.
+    """
+
+    ids: tuple[int, ...]
+    gaps_in_units: tuple[int, ...]
+    design: SelectionDesign
+    secure: bool
+
+    @property
+    def k(self) -> int:
+        """How many items are selected."""
+        return self.design.k
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The privacy loss of the whole release."""
+        return self.design.epsilon
+
+    @property
+    def resolution(self) -> Fraction:
+        """The unit of the gaps."""
+        return self.design.resolution
+
+    @property
+    def gaps(self) -> tuple[Fraction, ...]:
+        """The gaps in units of the scores, exactly."""
+        return tuple(gap * self.resolution for gap in self.gaps_in_units)
+
+    def combine(self, measurements: Sequence[Number], variances: Number | Sequence[Number]) -> GapEstimates:
+        """Estimates of the selected scores from later, independent measurements and these gaps.
+
+        The gaps' variance and covariance are those of far-apart scores, rounded to 9 digits: the estimates are unbiased
+        whatever the weights. See `combine_gaps` for what selection does to gaps of scores that are close.
+
+        Parameters
+        ----------
+        measurements : sequence of number
+            One for each item of `ids`, in that order.
+        variances : number or sequence of number
+            Of the measurements.
+
+        Examples
+        --------
+        >>> top = TopK((4, 0), (100, 31), SelectionDesign(2, 1), secure=True)
+        >>> print(top.combine([50, 44], variances=8))
+        estimate  variance  measured alone
+        --------  --------  --------------
+        50.675    6.66669   8
+        43.325    6.66669   8
+        """
+        from dpopt.release.gap_estimates import combine_gaps
+
+        square = self.resolution**2
+        variance, covariance = (
+            square * ((ends.lower + ends.upper) / 2 / square).limit_denominator(10**9)
+            for ends in (self.design.gap_variance, self.design.gap_covariance)
+        )
+        return combine_gaps(
+            measurements,
+            self.gaps,
+            variances=variances,
+            gap_variance=variance,
+            gap_covariance=covariance,
+            gap_bias=self.design.gap_bias,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data with every exact number as a string, for JSON."""
+        return {
+            "ids": list(self.ids),
+            "gaps": [str(gap) for gap in self.gaps],
+            "k": self.k,
+            "epsilon": str(self.epsilon),
+            "resolution": str(self.resolution),
+            "sensitivity": str(self.design.sensitivity),
+            "monotonic": self.design.monotonic,
+            "secure": self.secure,
+        }
+
+
+def noisy_top_k(
+    scores: Any,
+    k: int,
+    epsilon: Number,
+    *,
+    resolution: Number = _TENTH,
+    sensitivity: Number = 1,
+    monotonic: bool = False,
+    ties: Ties | str = Ties.PERMUTATION,
+    round_down: bool = False,
+    randomness: Randomness | None = None,
+) -> TopK:
+    """The k items with the largest noisy scores, in order, with the gap of each to the next: epsilon-DP as a whole.
+
+    Parameters
+    ----------
+    scores : sequence or one-dimensional array of number
+        More than k of them. Integers of any size, fractions, decimals, strings; rounded down to the resolution before
+        the noise, which keeps the sensitivity. Floats only with `round_down`.
+    k : int
+        At least 1.
+    epsilon : number
+        Positive and exact.
+    resolution : number
+        1 over an integer: the unit of scores and gaps.
+    sensitivity : number
+        The most that one person changes any score by; an integer multiple of the resolution.
+    monotonic : bool
+        One person moves all scores in the same direction (as for counts): half the noise for the same epsilon.
+    ties : Ties or str
+        How tied items are told apart; it changes no law. See `Ties`.
+    round_down : bool
+        Allow floats, each read as the binary number it is and rounded down to the resolution.
+    randomness : Randomness, optional
+        The operating system's generator by default. One source for every draw.
+
+    Raises
+    ------
+    InputError
+        Anything of this is not as it has to be; nothing has been drawn then.
+
+    Examples
+    --------
+    >>> top = noisy_top_k([310, 25, 1000, 17], 2, epsilon=5)
+    >>> top.ids, len(top.gaps), top.secure
+    ((2, 0), 2, True)
+    """
+    design = _design(k, epsilon, resolution, sensitivity, monotonic)
+    ready = _Ready(scores, design, ties, round_down, randomness)
+    if ready.values.size <= design.k:
+        raise InputError(
+            "k", f"must be less than the {ready.values.size} scores (each item's gap is to a next one), not {design.k}"
+        )
+    found = ready.leading(design.k + 1)
+    return TopK(_ids(found, design.k), found.gaps(), design, ready.source.secure)
+
+
+def noisy_top_k_ids(
+    scores: Any,
+    k: int,
+    epsilon: Number,
+    *,
+    resolution: Number = _TENTH,
+    sensitivity: Number = 1,
+    monotonic: bool = False,
+    ties: Ties | str = Ties.PERMUTATION,
+    round_down: bool = False,
+    randomness: Randomness | None = None,
+) -> tuple[int, ...]:
+    """The k items with the largest noisy scores, in order, without gaps: the ids of `noisy_top_k`, also for all items.
+
+    Parameters
+    ----------
+    scores : sequence or one-dimensional array of number
+        At least k of them.
+    k, epsilon, resolution, sensitivity, monotonic, ties, round_down, randomness
+        As for `noisy_top_k`.
+
+    Examples
+    --------
+    >>> noisy_top_k_ids([310, 25, 1000], 3, epsilon=5)
+    (2, 0, 1)
+    """
+    design = _design(k, epsilon, resolution, sensitivity, monotonic)
+    ready = _Ready(scores, design, ties, round_down, randomness)
+    if ready.values.size < design.k:
+        raise InputError("k", f"must be at most the {ready.values.size} scores, not {design.k}")
+    return _ids(ready.leading(design.k), design.k)
+
+
+def noisy_max(
+    scores: Any,
+    epsilon: Number,
+    *,
+    resolution: Number = _TENTH,
+    sensitivity: Number = 1,
+    monotonic: bool = False,
+    ties: Ties | str = Ties.PERMUTATION,
+    round_down: bool = False,
+    randomness: Randomness | None = None,
+) -> int:
+    """The item with the largest noisy score: report noisy max.
+
+    Parameters
+    ----------
+    scores, epsilon, resolution, sensitivity, monotonic, ties, round_down, randomness
+        As for `noisy_top_k_ids`, with k = 1.
+
+    Examples
+    --------
+    >>> noisy_max([-5, 3, 900], epsilon=1)
+    2
+    """
+    (item,) = noisy_top_k_ids(
+        scores,
+        1,
+        epsilon,
+        resolution=resolution,
+        sensitivity=sensitivity,
+        monotonic=monotonic,
+        ties=ties,
+        round_down=round_down,
+        randomness=randomness,
+    )
+    return item
+
+
+class _Ready:
+    """Everything read and found right, before anything is drawn."""
+
+    def __init__(
+        self, scores: Any, design: SelectionDesign, ties: Ties | str, round_down: bool, randomness: Randomness | None
+    ) -> None:
+        self.design = design
+        try:
+            self.ties = Ties(ties)
+        except ValueError:
+            raise InputError("ties", f"must be one of {', '.join(Ties)}, not {ties!r}") from None
+        self.source = read_randomness(randomness)
+        self.values = read_scores(scores, design.units, round_down=round_down)
+
+    def leading(self, places: int) -> Leading:
+        if self.ties is Ties.PERMUTATION:
+            return ranked_items(self.values, places, self.design.rate, self.source)
+        return refined_items(self.values, places, self.design.rate, _FACTOR, self.source)
+
+
+def _design(k: int, epsilon: Number, resolution: Number, sensitivity: Number, monotonic: bool) -> SelectionDesign:
+    return SelectionDesign(
+        k,
+        epsilon,  # type: ignore[arg-type]  # read by the constructor
+        resolution=resolution,  # type: ignore[arg-type]
+        sensitivity=sensitivity,  # type: ignore[arg-type]
+        monotonic=monotonic,
+    )
+
+
+def _ids(found: Leading, k: int) -> tuple[int, ...]:
+    return tuple(found.items[:k].tolist())

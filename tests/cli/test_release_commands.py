@@ -1,0 +1,104 @@
+"""`dpopt sample` and `dpopt add-noise`: draws of a proved pmf, and what is refused before anything is drawn."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpopt.family.members import family_pmf
+from dpopt.family.profile import family_rate
+from dpopt.release import randomness
+
+DATA = 'area,count,note\nA,5,x\nB,0,"y, z"\nC,123456789012345678901234567890,\n'
+TAILS = '[objective]\ntype = "min-expected-cost"\ncost = "absolute"\n[[constraints]]\ntype = "pure-dp"\nepsilon = 1\n'
+
+
+@pytest.fixture
+def no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any read of random bits fails the test."""
+    monkeypatch.setattr(randomness.SystemRandomness, "read", lambda *_: pytest.fail("bits were read"))
+
+
+def test_draws_follow_the_pmf(dpopt_run) -> None:
+    """20,000 seeded draws against the exact law: chi-square over the points that are expected at least five times."""
+    run = dpopt_run("sample --D 3 --V 2 --size 20000 --insecure-seed 7")
+    assert (
+        run.status == 0 and run.err == "dpopt: drawn with --insecure-seed: whoever knows the seed can undo the noise\n"
+    )
+    seen = Counter(map(int, run.out.split()))
+    pmf = family_pmf(3, family_rate(3, 2).upper)
+    expected = {k: 20000 * float(pmf.probability(k)) for k in range(-3, 4)}
+    assert set(seen) <= set(expected)
+    assert sum((seen[k] - e) ** 2 / e for k, e in expected.items()) < 33  # p = 1e-5 at 6 degrees of freedom
+
+
+def test_a_seed_is_reproducible_and_marked(dpopt_run) -> None:
+    words = "sample --D 11 --V 4 --size 5 --json"
+    secure = dpopt_run(words).json()
+    assert secure["secure"] is True and len(secure["values"]) == 5
+    first, second = (dpopt_run(words + " --insecure-seed 3") for _ in range(2))
+    assert first == second and json.loads(first.out)["secure"] is False and "can undo the noise" in first.err
+
+
+def test_a_step_gives_fractions_and_tails_are_drawn(dpopt_run) -> None:
+    Path("half.json").write_text(json.dumps({"start": "-1", "weights": ["1", "1", "1"], "step": "1/2"}))
+    values = dpopt_run("sample half.json --size 60 --json").json()["values"]
+    assert {Fraction(v) for v in values} == {Fraction(-1, 2), Fraction(0), Fraction(1, 2)}
+    Path("t.toml").write_text(TAILS)
+    assert dpopt_run("solve t.toml --certificate t.json").status == 0
+    assert len(dpopt_run("sample t.json --size 10").out.split()) == 10
+    assert dpopt_run("sample t.json --size 3 --csv out.csv").status == 0
+    assert Path("out.csv").read_text().splitlines()[0] == "noise"
+
+
+def test_noise_is_added_to_one_column(dpopt_run) -> None:
+    """Integers of any size, every other cell untouched, every row perturbed by at most D."""
+    Path("d.csv").write_text(DATA)
+    run = dpopt_run("add-noise d.csv --D 11 --V 4 --csv out.csv")
+    assert (run.status, run.err, run.out) == (0, "", "3 rows written to out.csv\n")
+    before, after = ([line.split(",") for line in Path(f).read_text().splitlines()] for f in ("d.csv", "out.csv"))
+    for old, new in zip(before, after, strict=True):
+        assert [old[0], *old[2:]] == [new[0], *new[2:]]
+    moved = [int(new[1]) - int(old[1]) for old, new in zip(before[1:], after[1:], strict=True)]
+    assert all(abs(m) <= 11 for m in moved)
+
+
+def test_first_and_last_row_are_perturbed(dpopt_run) -> None:
+    Path("d.csv").write_text("count\n" + "1000\n" * 3)
+    columns = list(zip(*(dpopt_run("add-noise d.csv --D 11 --V 40").out.split()[1:] for _ in range(40)), strict=True))
+    assert len(columns) == 3 and all(len(set(column)) > 1 for column in columns)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("sample --D 11 --V 4 --size 0", "--size: must lie between 1"),
+        ("sample --size 3", "SOURCE: is missing"),
+        ("sample --D 11 --V 4 --insecure-seed -1", "--insecure-seed: must not be negative"),
+        ("sample nowhere.json", "nowhere.json: cannot be read"),
+        ("sample bad.json", "bad.json: the certificate does not hold, and nothing was drawn"),
+        ("add-noise bad.csv --D 11 --V 4", "bad.csv:3: count: must be an integer, not '2.5'"),
+        ("add-noise short.csv --D 11 --V 4", "short.csv:2: has 1 cells, but there are 2 columns"),
+        ("add-noise empty.csv --D 11 --V 4", "empty.csv: needs a line of column names and at least one row"),
+        ("add-noise d.csv --D 11 --V 4 --column coun", "d.csv has no column 'coun'; its columns are area, count, note"),
+        ("add-noise d.csv --D 11 --V 4 --csv d.csv", "--csv: d.csv cannot be written"),
+        ("add-noise nowhere.csv --D 11 --V 4", "nowhere.csv: cannot be read as CSV"),
+        ("add-noise d.csv step.json", "values[0]: must be a multiple of the lattice step 3"),
+    ],
+)
+def test_bad_input_is_one_line_and_draws_nothing(dpopt_run, no_draw: None, words: str, said: str) -> None:
+    Path("d.csv").write_text(DATA)
+    Path("bad.csv").write_text("count\n1\n2.5\n")
+    Path("short.csv").write_text("a,count\n1\n")
+    Path("empty.csv").write_text("count\n")
+    Path("step.json").write_text(json.dumps({"start": "-1", "weights": ["1", "1", "1"], "step": "3"}))
+    Path("t.toml").write_text(TAILS)
+    assert dpopt_run("solve t.toml --certificate bad.json").status == 0
+    stated = json.loads(Path("bad.json").read_text())
+    stated["pmf"]["weights"][1] = "1"
+    Path("bad.json").write_text(json.dumps(stated))
+    assert said in dpopt_run(words).refusal()

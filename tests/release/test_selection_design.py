@@ -1,0 +1,249 @@
+"""The variance of gaps, and the chance of the true top k, against enumeration, simulation and the exact law."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from fractions import Fraction
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpopt.errors import InputError
+from dpopt.release.selection_design import Chosen, SelectionDesign, least_selection_epsilon
+from dpopt.release.selection_law import SelectionLaw
+
+RATES = ["1/40", "1/3", "1", "7/2"]
+
+
+def design_of(rate: Fraction | str, k: int = 1, resolution: str = "1") -> SelectionDesign:
+    """The design whose noise has this rate, in one unit."""
+    return SelectionDesign(k, 2 * k * Fraction(rate) / Fraction(resolution), resolution=resolution)  # type: ignore[arg-type]
+
+
+# --- parameters -------------------------------------------------------------------------------------------------------
+
+
+def test_the_rate_is_the_papers() -> None:
+    """x = epsilon g / (2 k s), twice that for monotonic scores."""
+    design = SelectionDesign(3, "0.6", resolution="1/5", sensitivity=2)  # type: ignore[arg-type]
+    assert design.rate == Fraction(6, 10) * Fraction(1, 5) / (2 * 3 * 2) == 1 / (5 * design.scale)
+    assert SelectionDesign(3, "0.6", resolution="1/5", sensitivity=2, monotonic=True).rate == 2 * design.rate  # type: ignore[arg-type]
+    assert pickle.loads(pickle.dumps(design)) == design
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"k": 0}, "k: must be at least 1, not 0"),
+        ({"k": "1.5"}, "k: must be an integer"),
+        ({"epsilon": 0}, "epsilon: must be positive, not 0"),
+        ({"epsilon": -1}, "epsilon: must be positive"),
+        ({"epsilon": float("nan")}, "epsilon: must be finite"),
+        ({"resolution": "3/10"}, "resolution: must be 1 over an integer, not 3/10"),
+        ({"resolution": 2}, "resolution: must be 1 over an integer, not 2"),
+        ({"resolution": 0}, "resolution: must be positive"),
+        ({"sensitivity": "1/4"}, "sensitivity: must be an integer multiple of the resolution 1/10, not 1/4"),
+        ({"sensitivity": 0}, "sensitivity: must be positive"),
+        ({"monotonic": 1}, "monotonic: must be True or False, not 1"),
+    ],
+)
+def test_what_is_refused(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        SelectionDesign(**{"k": 1, "epsilon": 1, **changed})
+
+
+# --- gaps -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_the_moments_of_a_gap_by_summation(rate: str) -> None:
+    """G - G' - [r < r'] of two far-apart scores, point by point: P(G - G' = d) = (1 - r) r^|d| / (1 + r)."""
+    r = math.exp(-float(Fraction(rate)))
+    reach = math.ceil(45 / float(Fraction(rate)))
+    law = {d: (1 - r) / (1 + r) * r ** abs(d) for d in range(-reach, reach + 1)}
+    gap = {g: (law.get(g, 0) + law.get(g + 1, 0)) / 2 for g in range(-reach - 1, reach + 1)}
+    mean = math.fsum(p * g for g, p in gap.items())
+    variance = math.fsum(p * g * g for g, p in gap.items()) - mean**2
+    for resolution in ("1", "1/10"):
+        unit, design = float(Fraction(resolution)), design_of(rate, resolution=resolution)
+        assert float(design.gap_bias) == pytest.approx(mean * unit, rel=1e-12)
+        assert float(design.gap_variance) == pytest.approx(variance * unit**2, rel=1e-12)
+
+
+@pytest.mark.parametrize("rate", ["1", "7/2"])
+def test_the_covariance_of_neighbouring_gaps_by_enumeration(rate: str) -> None:
+    """Three cells and six orders of remainders."""
+    x = float(Fraction(rate))
+    reach = math.ceil(32 / x)
+    orders = list(permutations(range(3)))
+    first = second = both = 0.0
+    for cells in product(range(reach), repeat=3):
+        weight = math.prod(math.exp(-x * c) * -math.expm1(-x) for c in cells) / 6
+        for order in orders:
+            a = cells[0] - cells[1] - (order[0] < order[1])
+            b = cells[1] - cells[2] - (order[1] < order[2])
+            first, second, both = first + weight * a, second + weight * b, both + weight * a * b
+    assert float(design_of(rate).gap_covariance) == pytest.approx(both - first * second, rel=1e-9)
+
+
+def test_the_variance_of_a_gap_from_the_exact_law() -> None:
+    """Scores 30 units apart at x = 1: the order is certain to 1e-13."""
+    law, design = SelectionLaw((30, 0), 1, Fraction(1)), design_of("1")
+    chances = {gap: float(law.probability([0], [gap])) for gap in range(70)}
+    mean = math.fsum(gap * p for gap, p in chances.items())
+    assert mean - 30 == pytest.approx(-0.5, abs=1e-9)
+    variance = math.fsum((gap - mean) ** 2 * p for gap, p in chances.items())
+    assert variance == pytest.approx(float(design.gap_variance), rel=1e-9)
+
+
+# --- chances ----------------------------------------------------------------------------------------------------------
+
+
+def right_sets(values: list[int], k: int) -> float:
+    """The chance of a top k, as a sum of the exact law's selections whose scores are the k largest."""
+    law = SelectionLaw(tuple(values), k, Fraction(1, 2))
+    best = sorted(values, reverse=True)[:k]
+    chosen = permutations(range(len(values)), k)
+    return sum(float(law.chance_of(ids)) for ids in chosen if sorted((values[i] for i in ids), reverse=True) == best)
+
+
+def right_orders(values: list[int], k: int) -> float:
+    law = SelectionLaw(tuple(values), k, Fraction(1, 2))
+    best = sorted(values, reverse=True)[:k]
+    chosen = permutations(range(len(values)), k)
+    return sum(float(law.chance_of(ids)) for ids in chosen if [values[i] for i in ids] == best)
+
+
+@given(st.lists(st.integers(-4, 4), min_size=2, max_size=5), st.integers(1, 4))
+@settings(max_examples=40, deadline=None)
+def test_against_the_exact_law(values: list[int], k: int) -> None:
+    """Two ways to integrate: one polynomial a winner, or one between any two scores. Ties are frequent here."""
+    k = min(k, len(values) - 1)
+    design = design_of("1/2", k)
+    for chosen, by_law in ((Chosen.SET, right_sets), (Chosen.ORDER, right_orders)):
+        found = design.chance(values, chosen)
+        assert float(found) == pytest.approx(by_law(values, k), abs=1e-13)
+        assert found.width < Fraction(1, 1 << 55)
+
+
+@pytest.mark.parametrize("monotonic", [False, True])
+def test_against_simulation(monotonic: bool) -> None:
+    rng = np.random.default_rng(5)
+    scores = np.array([60, 52, 52, 40, 33, 30, 25, 11, 4, 0])
+    design = SelectionDesign(4, "1.5", monotonic=monotonic)  # type: ignore[arg-type]
+    noisy = scores + rng.exponential(float(design.scale), (200_000, 10))
+    picked = scores[np.argsort(-noisy, axis=1)[:, :4]]
+    as_set = np.mean(np.all(np.sort(picked, axis=1)[:, ::-1] == scores[:4], axis=1))
+    in_order = np.mean(np.all(picked == scores[:4], axis=1))
+    for chosen, seen in (("set", as_set), ("order", in_order)):
+        chance = float(design.chance(scores, chosen))
+        assert 0.05 < chance < 0.99
+        assert abs(seen - chance) < 4.5 * math.sqrt(chance * (1 - chance) / 200_000)
+
+
+def test_equal_scores_by_counting() -> None:
+    """Any choice among ties is right; with distinct scores and no information left, one in C(n, k) or n!/(n-k)!."""
+    assert SelectionDesign(2, 1).chance([7] * 6).upper >= 1 > 1 - Fraction(1, 10**15)
+    assert float(SelectionDesign(2, 1).chance([7] * 6, "order")) == pytest.approx(1, abs=1e-15)
+    spread = SelectionDesign(2, Fraction(1, 10**12))
+    assert float(spread.chance([5, 4, 3, 2, 1])) == pytest.approx(1 / math.comb(5, 2), rel=1e-9)
+    assert float(spread.chance([5, 4, 3, 2, 1], "order")) == pytest.approx(1 / 20, rel=1e-9)
+
+
+def test_all_items_and_one_item() -> None:
+    assert float(SelectionDesign(3, 1).chance([3, 2, 1])) == 1
+    assert float(SelectionDesign(1, 1).chance([3])) == 1
+    order = float(SelectionDesign(2, 4).chance([3, 1], "order"))  # two items: 1 - e^(-x d) / 2
+    assert order == pytest.approx(1 - math.exp(-2) / 2, rel=1e-13)
+
+
+def test_items_far_below_change_nothing_that_is_not_counted() -> None:
+    """A thousand items 10^4 below leave the enclosure proved, and as narrow."""
+    near = SelectionDesign(2, 1).chance([40, 30, 10, 0])
+    both = SelectionDesign(2, 1).chance([40, 30, 10, 0] + [-10_000] * 1000)
+    assert abs(float(near) - float(both)) < 1e-15
+    assert both.lower <= near.upper
+    assert both.width < Fraction(1, 1 << 55)
+
+
+def test_a_thousand_scores() -> None:
+    """One winner ahead of n - 1 equal scores: the integral of (1 - a u)^(n - 1) is (1 - (1 - a)^n) / (n a)."""
+    n, a = 1000, math.exp(-150 / 20)
+    wanted = -math.expm1(n * math.log1p(-a)) / (n * a)
+    found = design_of("1/20").chance([150] + [0] * (n - 1))
+    assert float(found) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_a_million_scores() -> None:
+    """Far below and many: 1 - (1 - a)^n over n a again, in a fraction of the time that a million factors take."""
+    n, distance = 1_000_000, 300
+    for rate in ("1/20", "1/25"):  # 0.3 and 6 expected above the winner's score
+        a = math.exp(-distance * float(Fraction(rate)))
+        found = design_of(rate).chance(np.append(np.zeros(n - 1, dtype=int), distance))
+        assert float(found) == pytest.approx(-math.expm1(n * math.log1p(-a)) / (n * a), rel=1e-9)
+        assert found.width < Fraction(1, 1 << 55)
+
+
+@pytest.mark.parametrize("chosen", ["set", "order"])
+def test_too_many_close_scores_leave_a_bound(chosen: str) -> None:
+    """The upper end stays above the chance, which for scores that hardly differ is about 1 in C(n, k)."""
+    scores = [1, 1] + [0] * 998
+    bound = design_of("1/1000", 2).chance(scores, chosen)
+    assert bound.lower == 0
+    ideal = math.comb(1000, 2)
+    assert 1 / ideal < float(bound.upper) < 400 / ideal
+    small = design_of("1/1000", 2).chance([1, 1] + [0] * 100, chosen)
+    assert float(small) == pytest.approx(1 / math.comb(102, 2), rel=0.01)
+    assert small.lower > 0
+
+
+def test_the_scores_are_rounded_down_first() -> None:
+    design = SelectionDesign(1, 1)
+    assert design.chance(["1.09", "1.0"]) == design.chance([1, 1])
+    assert design.chance([1.09, 1.0], round_down=True) == design.chance([1, 1])
+    with pytest.raises(InputError, match="round_down=True"):
+        design.chance([1.09, 1.0])
+
+
+def test_what_a_chance_refuses() -> None:
+    design = SelectionDesign(3, 1)
+    with pytest.raises(InputError, match="scores: must be at least k = 3, not 2"):
+        design.chance([1, 2])
+    with pytest.raises(InputError, match="chosen: must be 'set' or 'order', not 'all'"):
+        design.chance([1, 2, 3], "all")
+
+
+@given(st.lists(st.integers(0, 30), min_size=3, max_size=6), st.sampled_from(["set", "order"]))
+@settings(max_examples=15, deadline=None)
+def test_the_least_epsilon_reaches_it_and_less_does_not(scores: list[int], chosen: str) -> None:
+    found = least_selection_epsilon(scores, 2, "0.9", chosen=chosen)
+    assert SelectionDesign(2, found.upper).chance(scores, chosen).lower >= Fraction(9, 10)
+    if found.lower == 0:
+        assert SelectionDesign(2, Fraction(1, 10**15)).chance(scores, chosen).lower >= Fraction(9, 10)
+    else:
+        assert SelectionDesign(2, found.lower).chance(scores, chosen).lower < Fraction(9, 10)
+        assert found.upper / found.lower < 1 + Fraction(1, 10**9)
+
+
+def test_the_least_epsilon_in_closed_form() -> None:
+    """Two items d apart: 1 - e^(-epsilon d / 2) / 2 = 0.99 at epsilon = 2 ln(50) / d."""
+    found = least_selection_epsilon([13, 3], 1, "0.99")
+    assert float(found) == pytest.approx(2 * math.log(50) / 10, rel=1e-9)
+    counts = least_selection_epsilon([13, 3], 1, "0.99", monotonic=True)
+    assert float(counts) == pytest.approx(math.log(50) / 10, rel=1e-9)
+
+
+def test_a_small_chance_among_many_close_scores_is_not_decided() -> None:
+    with pytest.raises(InputError, match="chance: 1e-3 cannot be decided at epsilon = .*: too many close scores"):
+        least_selection_epsilon([1] + [0] * 998, 1, "1e-3")
+
+
+@pytest.mark.parametrize("chance", [0, 1, "1.5", -1])
+def test_a_chance_lies_between_0_and_1(chance: Any) -> None:
+    with pytest.raises(InputError, match="chance: must lie strictly between 0 and 1"):
+        least_selection_epsilon([2, 1], 1, chance)
