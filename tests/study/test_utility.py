@@ -69,7 +69,7 @@ def test_utility_takes_whatever_has_a_pmf() -> None:
     [
         ([1, 2], dp.point(0), "noise: must be a Pmf or have one as its attribute 'pmf', not list"),
         (dp.point(0), "poisson", "input: must be a distribution"),
-        (dp.point(0), dp.Pmf(0, (1,), tails=dp.Tails(1, right="1/2")), "input: must be a finite pmf"),
+        (dp.point(0), dp.Pmf(0, (1,), tails=dp.Tails(1, right="1/2")), "input: must be finite and on the integers"),
         (dp.Pmf(0, (1, 1), step=2), dp.point(0), "the step 2 must be 1/n"),
     ],
 )
