@@ -21,7 +21,7 @@ _PUBLIC = {
     "dpopt.backends.registry": ("available_backends", "backend_names", "get_backend", "register_backend"),
     "dpopt.distributions": (
         "Discretisation", "Distribution", "StaircaseForm", "exponential", "gaussian", "geometric", "laplace",
-        "optimal_staircase", "point", "poisson", "staircase", "table", "uniform",
+        "optimal_staircase", "point", "poisson", "staircase", "table", "truncated_geometric", "uniform",
     ),
     "dpopt.errors": ("BackendError", "CertificateError", "DpoptError", "InputError", "NotVerifiedError"),
     "dpopt.family.profile": ("family_delta", "family_rate"),
@@ -33,6 +33,7 @@ _PUBLIC = {
     "dpopt.mechanisms.optimal": ("Moment", "best_r", "staircase_moment"),
     "dpopt.mechanisms.paper": ("PaperGuarantee", "paper_guarantee"),
     "dpopt.mechanisms.side_by_side": ("MechanismTable", "mechanism_table"),
+    "dpopt.mechanisms.truncated": ("TruncatedLaplace", "truncated_laplace"),
     "dpopt.pmf": ("Pmf", "Tails"),
     "dpopt.privacy.divergence": ("delta", "delta_between"),
     "dpopt.privacy.profile": ("Profile", "epsilon", "privacy_profile"),

@@ -22,7 +22,9 @@ from dpopt.errors import InputError
 __all__ = [
     "Enclosure",
     "Number",
+    "as_enclosure",
     "ball",
+    "enclosed",
     "exact",
     "exact_integer",
     "exp_enclosure",
@@ -31,6 +33,7 @@ __all__ = [
     "log_enclosure",
     "rational_text",
     "round_scaled",
+    "sign",
 ]
 
 Number = int | float | str | Fraction | Decimal
@@ -220,16 +223,49 @@ def log_enclosure(number: Fraction, bits: int = 64) -> Enclosure:
     return Enclosure(Fraction(low, 1 << bits), Fraction(low + 1, 1 << bits))
 
 
+def as_enclosure(number: arb) -> Enclosure:
+    """The two ends of a ball, as rationals."""
+    return Enclosure(_dyadic(number.lower()), _dyadic(number.upper()))
+
+
+def _dyadic(number: arb) -> Fraction:
+    mantissa, exponent = (int(part) for part in number.man_exp())
+    return Fraction(mantissa << exponent) if exponent >= 0 else Fraction(mantissa, 1 << -exponent)
+
+
+def enclosed(compute: Callable[[], arb], bits: int = 64) -> Enclosure:
+    """The two ends of the number that `compute` encloses, at growing precision until `bits` of it, or so, are right."""
+    precision = 2 * bits
+    while precision <= _MOST_PRECISION:
+        with ctx.workprec(precision):
+            found = compute()
+            if found.is_finite() and found.rel_accuracy_bits() >= bits - 4:
+                return as_enclosure(found)
+        precision *= 2
+    raise ArithmeticError("a number could not be enclosed")
+
+
+def sign(compute: Callable[[], arb]) -> int:
+    """1 or -1, the sign of a number that is not 0 and that `compute` encloses, at growing precision until it shows.
+
+    Examples
+    --------
+    >>> sign(lambda: ball(Fraction(1)).exp() - ball(Fraction("2.718281828459045235360287471352662498")))
+    -1
+    """
+    precision = 128
+    while precision <= _MOST_PRECISION:
+        with ctx.workprec(precision):
+            found = compute()
+            if found > 0 or found < 0:
+                return 1 if found > 0 else -1
+        precision *= 2
+    raise ArithmeticError("two numbers could not be told apart")
+
+
 def is_at_most_exp(ratio: Fraction, epsilon: Fraction) -> bool:
     """Whether ``ratio <= e**epsilon``, decided exactly: e^epsilon is irrational unless epsilon is 0."""
     low, high = exp_enclosure(epsilon)
     if ratio <= low or ratio > high or epsilon == 0:
         return ratio <= low
-    precision = 256
-    while precision <= _MOST_PRECISION:
-        with ctx.workprec(precision):
-            apart = ball(epsilon).exp() - ball(ratio)
-            if apart > 0 or apart < 0:
-                return bool(apart > 0)
-        precision *= 2
-    raise ArithmeticError("a ratio could not be told apart from e^epsilon")
+    return sign(lambda: ball(epsilon).exp() - ball(ratio)) > 0

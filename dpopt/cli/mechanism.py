@@ -29,7 +29,8 @@ def mechanism(
         str,
         typer.Argument(
             metavar="NAME",
-            help="laplace, geometric, staircase, optimal-staircase, gaussian, uniform, exponential, or all.",
+            help="laplace, geometric, staircase, optimal-staircase, gaussian, truncated-geometric, uniform, "
+            "exponential, or all.",
         ),
     ],
     epsilon: Annotated[str, typer.Option(metavar="E", help="The epsilon wanted.")],

@@ -15,11 +15,11 @@ from typing import Any
 
 from flint import arb, ctx
 
-from dpopt.arithmetic import Enclosure, Number, ball, exact_integer
+from dpopt.arithmetic import Enclosure, Number, as_enclosure, ball, exact_integer
 from dpopt.designing.inverse import LeastVariance, least_variance, variances_between
 from dpopt.designing.side_by_side import text_table, working_bits
 from dpopt.designing.targeting import log_delta, outermost_rate, solve
-from dpopt.family.members import IdealMember, as_enclosure, breakpoints, delta_exceeds, reaching_rate, worst_tail
+from dpopt.family.members import IdealMember, breakpoints, delta_exceeds, reaching_rate, worst_tail
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Family, Target
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from flint import arb, ctx
 
-from dpopt.arithmetic import Enclosure, Number, ball, exact, exact_integer
+from dpopt.arithmetic import Enclosure, Number, as_enclosure, ball, exact, exact_integer
 from dpopt.designing.side_by_side import read_question, working_bits
 from dpopt.designing.targeting import outermost_rate, solve
 from dpopt.errors import InputError
-from dpopt.family.members import IdealMember, analytic_rate, as_enclosure, delta_exceeds, reaching_rate
+from dpopt.family.members import IdealMember, analytic_rate, delta_exceeds, reaching_rate
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Family, Target, Then
 from dpopt.proof.target_checker import design_problem

@@ -43,9 +43,9 @@ from typing import Any
 
 from flint import ctx
 
-from dpopt.arithmetic import Enclosure, Number, exact_integer
+from dpopt.arithmetic import Enclosure, Number, as_enclosure, exact_integer
 from dpopt.designing.targeting import guessed_rate, solve
-from dpopt.family.members import IdealMember, as_enclosure, breakpoints, reaching_rate
+from dpopt.family.members import IdealMember, breakpoints, reaching_rate
 from dpopt.problem.target import Family, Target
 from dpopt.solution import Solution
 

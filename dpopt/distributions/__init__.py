@@ -11,7 +11,14 @@ from collections.abc import Iterable
 from dpopt.arithmetic import Number, exact
 from dpopt.distributions.base import Discretisation, Distribution
 from dpopt.distributions.inputs import Gaussian, Point, Poisson, Table, Uniform
-from dpopt.distributions.lattice_noise import Exponential, Geometric, Laplace, LatticeGaussian, LatticeUniform
+from dpopt.distributions.lattice_noise import (
+    Exponential,
+    Geometric,
+    Laplace,
+    LatticeGaussian,
+    LatticeUniform,
+    TruncatedGeometric,
+)
 from dpopt.distributions.staircases import EqualStaircase, OptimalStaircase, StaircaseForm
 
 __all__ = [
@@ -29,6 +36,7 @@ __all__ = [
     "Poisson",
     "StaircaseForm",
     "Table",
+    "TruncatedGeometric",
     "Uniform",
     "exponential",
     "gaussian",
@@ -39,6 +47,7 @@ __all__ = [
     "poisson",
     "staircase",
     "table",
+    "truncated_geometric",
     "uniform",
 ]
 
@@ -91,6 +100,11 @@ def laplace(
 def geometric(rate: Number, *, step: Number = 1) -> Geometric:
     """Two-sided geometric noise, p(z) proportional to e^(-rate |z|). See `Geometric`."""
     return Geometric(rate, step)  # type: ignore[arg-type]
+
+
+def truncated_geometric(rate: Number, half_width: Number, *, step: Number = 1) -> TruncatedGeometric:
+    """Two-sided geometric noise cut at +-half_width (truncated discrete Laplace). See `TruncatedGeometric`."""
+    return TruncatedGeometric(rate, half_width, step)  # type: ignore[arg-type]
 
 
 def exponential(rate: Number, *, step: Number = 1) -> Exponential:

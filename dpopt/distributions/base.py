@@ -17,6 +17,7 @@ from dpopt.pmf import Pmf
 
 __all__ = [
     "BITS",
+    "MAX_FALL",
     "MAX_POINTS",
     "Discretisation",
     "Distribution",
@@ -36,7 +37,7 @@ BITS = 128  # a probability below 2^-129 has weight 0
 MAX_POINTS = 2_000_000
 _RATE_BITS = 64  # relative accuracy of the decay of a geometric tail
 _LONGEST_PERIOD = 4096
-_MOST_RATE = 2700  # e^-2700 needs weights of 4,096 bits, the most that dpopt gives a pmf
+MAX_FALL = 2700  # e^-2700 needs weights of 4,096 bits, the most that dpopt gives a pmf
 _LEAST_RATE = Fraction(1, 10**150)  # a variance of 1e300 is still a float
 
 
@@ -159,7 +160,7 @@ def bounded(value: Fraction, argument: str) -> None:
 
 def read_rate(rate: Fraction, argument: str, allowed: str, given: Fraction) -> None:
     """Refuse a decay in one lattice step that no exact pmf can hold, or whose variance is no float."""
-    if not _LEAST_RATE <= rate <= _MOST_RATE:
+    if not _LEAST_RATE <= rate <= MAX_FALL:
         raise InputError(argument, f"must lie {allowed} to be held exactly, not {_short(given)}")
 
 

@@ -1,4 +1,4 @@
-"""Noise on a lattice of any step: Gaussian, Laplace, geometric, one-sided exponential and uniform.
+"""Noise on a lattice of any step: Gaussian, Laplace, geometric (also truncated, or one-sided) and uniform.
 
 Each *is* a rational pmf, as in `dpopt.distributions.inputs`. Geometric tails are exact; they are rounded to the private
 side (`falling_block`), so that no two neighbouring points have a larger ratio than e^(step/scale), and the noise is
@@ -16,6 +16,7 @@ from flint import arb
 
 from dpopt.arithmetic import ball, exact, round_scaled
 from dpopt.distributions.base import (
+    MAX_FALL,
     MAX_POINTS,
     Discretisation,
     Distribution,
@@ -32,7 +33,7 @@ from dpopt.distributions.inputs import Gaussian, Uniform
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf, Tails
 
-__all__ = ["Exponential", "Geometric", "Laplace", "LatticeGaussian", "LatticeUniform"]
+__all__ = ["Exponential", "Geometric", "Laplace", "LatticeGaussian", "LatticeUniform", "TruncatedGeometric"]
 
 
 @dataclass(frozen=True)
@@ -176,6 +177,49 @@ class Exponential(Distribution):
         rate = self.rate * self.step
         block, ratio = falling_block(1 << weight_bits(rate), rate)
         return Pmf(0, block, self.step, Tails(len(block), right=ratio))
+
+
+@dataclass(frozen=True)
+class TruncatedGeometric(Distribution):
+    """The truncated discrete Laplace law: p(z) proportional to e^(-rate |z|) for |z| <= half_width.
+
+    At epsilon = m rate its tight delta is the mass of the m outermost points of a side. Of all noise on [-D, D] it has
+    the least delta at sensitivity 1.
+
+    Examples
+    --------
+    >>> noise = TruncatedGeometric(rate="1.5", half_width=7).pmf
+    >>> [round(float(noise.probability(k)), 5) for k in range(4)]
+    [0.63516, 0.14172, 0.03162, 0.00706]
+    """
+
+    rate: Fraction
+    half_width: Fraction
+    step: Fraction = Fraction(1)
+    type: ClassVar[str] = "truncated-geometric"
+
+    def __post_init__(self) -> None:
+        set_field(self, "rate", positive(self.rate, "rate"))
+        set_field(self, "step", positive(self.step, "step"))
+        width = exact(self.half_width, "half_width")
+        if width < 0 or (width / self.step).denominator != 1:
+            raise InputError("half_width", f"must be a multiple of the step {self.step} and at least 0, not {width}")
+        set_field(self, "half_width", width)
+        if 2 * width / self.step >= MAX_POINTS:
+            raise InputError("half_width", f"makes more than {MAX_POINTS} points")
+        read_rate(self.rate * self.step, "rate", "between 1e-150/step and 2700/step", self.rate)
+        if self.rate * width > MAX_FALL:
+            raise InputError(
+                "half_width", f"must be at most {MAX_FALL}/rate: e^-{MAX_FALL} is the least mass held exactly"
+            )
+
+    def _build(self) -> Pmf:
+        rate, steps = self.rate * self.step, int(self.half_width / self.step)
+        bits = weight_bits(rate) + math.ceil(self.rate * self.half_width * Fraction(3, 2))  # 3/2 > 1 / ln 2
+        factor, weights = decay(rate), [1 << bits]
+        for _ in range(steps):
+            weights.append(-(-weights[-1] * factor.numerator // factor.denominator))
+        return Pmf(-steps, (*reversed(weights[1:]), *weights), self.step)
 
 
 @dataclass(frozen=True)

@@ -39,14 +39,13 @@ from typing import Any
 
 from flint import arb, ctx
 
-from dpopt.arithmetic import Enclosure, ball, round_scaled
+from dpopt.arithmetic import ball, round_scaled
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 
 __all__ = [
     "IdealMember",
     "analytic_rate",
-    "as_enclosure",
     "breakpoints",
     "delta_exceeds",
     "family_pmf",
@@ -151,16 +150,6 @@ class IdealMember:
     def variance(self) -> arb:
         """Equation (24)."""
         return 2 * sum((mass * (z * z) for z, mass in enumerate(self.masses)), arb(0)) / self.total
-
-
-def as_enclosure(number: arb) -> Enclosure:
-    """The two ends of a ball, as rationals."""
-    return Enclosure(_dyadic(number.lower()), _dyadic(number.upper()))
-
-
-def _dyadic(number: arb) -> Fraction:
-    mantissa, exponent = (int(part) for part in number.man_exp())
-    return Fraction(mantissa << exponent) if exponent >= 0 else Fraction(mantissa, 1 << -exponent)
 
 
 def delta_exceeds(half_width: int, rate: Fraction, epsilon: Fraction, shift: int, level: Fraction) -> bool:

@@ -31,6 +31,7 @@ from dpopt.mechanisms.conditions import (
 from dpopt.mechanisms.gaussian_search import least_gaussian
 from dpopt.mechanisms.optimal import Moment, best_r, read_moment
 from dpopt.mechanisms.paper import PaperGuarantee, paper_guarantee
+from dpopt.mechanisms.truncated import least_truncated_geometric
 from dpopt.pmf import Pmf
 from dpopt.privacy.divergence import delta as delta_at
 from dpopt.privacy.shifts import lattice_shift
@@ -46,13 +47,17 @@ class Mechanism(StrEnum):
     STAIRCASE = "staircase"
     OPTIMAL_STAIRCASE = "optimal-staircase"
     GAUSSIAN = "gaussian"
+    TRUNCATED_GEOMETRIC = "truncated-geometric"
     UNIFORM = "uniform"
     EXPONENTIAL = "exponential"
 
     @property
     def is_pure(self) -> bool:
         """Whether it reaches delta = 0."""
-        return self not in (Mechanism.GAUSSIAN, Mechanism.UNIFORM, Mechanism.EXPONENTIAL)
+        return self not in _APPROXIMATE
+
+
+_APPROXIMATE = (Mechanism.GAUSSIAN, Mechanism.TRUNCATED_GEOMETRIC, Mechanism.UNIFORM, Mechanism.EXPONENTIAL)
 
 
 @dataclass(frozen=True)
@@ -210,6 +215,7 @@ def calibrate(
     | staircase | height rho = e^(-epsilon / ceil(m / (width step))) |
     | optimal-staircase | the best r for the cost (`best_r`) |
     | gaussian | the least sd on a grid of step/1000 (`least_gaussian`) |
+    | truncated-geometric | rate = epsilon / m and the least half width (`truncated_geometric`) |
     | uniform | N = ceil(m / (step delta)) points |
     | exponential | rate = -ln(1 - delta) / m, which serves every epsilon |
 
@@ -282,7 +288,7 @@ def _read(
     if unit <= 0:
         raise InputError("step", f"must be positive, not {unit}")
     exp_enclosure(rate, 1)  # refuses what is too large
-    if kind.is_pure and rate == 0:
+    if (kind.is_pure or kind is Mechanism.TRUNCATED_GEOMETRIC) and rate == 0:
         raise InputError(
             "epsilon", f"must be positive: no {kind} noise reaches 0; take uniform noise and a delta above 0"
         )
@@ -333,6 +339,11 @@ def _gaussian(wanted: _Wanted) -> _Made:
     return noise, (("sd", noise.sd),)
 
 
+def _truncated_geometric(wanted: _Wanted) -> _Made:
+    noise = least_truncated_geometric(wanted.epsilon, wanted.delta, wanted.shift, wanted.step)
+    return noise, (("rate", noise.rate), ("half_width", noise.half_width))
+
+
 def _uniform(wanted: _Wanted) -> _Made:
     points = ceil(wanted.shift / wanted.delta)
     if points > MAX_POINTS:
@@ -356,6 +367,7 @@ _MAKERS: dict[Mechanism, Callable[[_Wanted], _Made]] = {
     Mechanism.STAIRCASE: _staircase,
     Mechanism.OPTIMAL_STAIRCASE: _optimal_staircase,
     Mechanism.GAUSSIAN: _gaussian,
+    Mechanism.TRUNCATED_GEOMETRIC: _truncated_geometric,
     Mechanism.UNIFORM: _uniform,
     Mechanism.EXPONENTIAL: _exponential,
 }

@@ -16,20 +16,18 @@ and the transcendental e^epsilon.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import StrEnum
 from fractions import Fraction
 
-from flint import arb, ctx
+from flint import arb
 
-from dpopt.arithmetic import Enclosure, Number, ball, exact, exact_integer, exp_enclosure, floor_scaled
+from dpopt.arithmetic import Enclosure, Number, ball, enclosed, exact, exact_integer, exp_enclosure, floor_scaled, sign
 from dpopt.errors import InputError
 from dpopt.privacy.shifts import lattice_shift
 
 __all__ = ["Moment", "best_r", "staircase_moment"]
 
 _BITS = 96  # relative, of what is returned
-_MOST_BITS = 1 << 16
 
 
 class Moment(StrEnum):
@@ -80,8 +78,8 @@ def staircase_moment(
     if r > shift:
         raise InputError("r", f"must be at most the sensitivity in steps, {shift}, not {r}")
     if read_moment(cost) is Moment.ABSOLUTE:
-        return _enclosed(lambda: ball(unit) * _absolute(rate, shift, r))
-    return _enclosed(lambda: ball(unit**2) * _square(rate, shift, r))
+        return enclosed(lambda: ball(unit) * _absolute(rate, shift, r), _BITS)
+    return enclosed(lambda: ball(unit**2) * _square(rate, shift, r), _BITS)
 
 
 def read_moment(cost: Moment | str) -> Moment:
@@ -127,32 +125,10 @@ def _square_parts(rate: Fraction, shift: int, r: int) -> tuple[arb, arb]:
 
 def _square_rises(rate: Fraction, shift: int, r: int) -> bool:
     """Whether E Z^2 is larger at r + 1 than at r: the sign of G."""
-    precision = 128
-    while precision <= _MOST_BITS:
-        with ctx.workprec(precision):
-            numerator, denominator = _square_parts(rate, shift, r)
-            numerator_next, denominator_next = _square_parts(rate, shift, r + 1)
-            sign = numerator_next * denominator - numerator * denominator_next
-            if sign > 0 or sign < 0:
-                return bool(sign > 0)
-        precision *= 2
-    raise ArithmeticError("the costs of two staircases could not be told apart")
 
+    def difference() -> arb:
+        numerator, denominator = _square_parts(rate, shift, r)
+        numerator_next, denominator_next = _square_parts(rate, shift, r + 1)
+        return numerator_next * denominator - numerator * denominator_next
 
-def _enclosed(compute: Callable[[], arb]) -> Enclosure:
-    """The ends of what `compute` encloses, at growing precision until they are close."""
-    precision = 2 * _BITS
-    while precision <= _MOST_BITS:
-        with ctx.workprec(precision):
-            found = compute()
-            if found.rel_accuracy_bits() > _BITS:
-                middle, radius = _rational(found.mid()), _rational(found.rad())
-                return Enclosure(middle - radius, middle + radius)
-        precision *= 2
-    raise ArithmeticError("a moment could not be enclosed")
-
-
-def _rational(exactly: arb) -> Fraction:
-    """A ball of radius 0 as the number that it is."""
-    mantissa, exponent = exactly.man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    return sign(difference) > 0

@@ -22,6 +22,7 @@ from dpopt.distributions import (
     LatticeGaussian,
     LatticeUniform,
     OptimalStaircase,
+    TruncatedGeometric,
 )
 from dpopt.distributions.inputs import Gaussian, Uniform
 from dpopt.errors import InputError
@@ -58,7 +59,8 @@ def paper_guarantee(noise: Distribution, sensitivity: Number = 1, *, epsilon: Nu
     Parameters
     ----------
     noise : Distribution
-        Made by `laplace`, `geometric`, `staircase`, `optimal_staircase`, `gaussian`, `uniform` or `exponential`.
+        Made by `laplace`, `geometric`, `staircase`, `optimal_staircase`, `gaussian`, `uniform` or `exponential` (the
+        paper's), or by `truncated_geometric`.
     sensitivity : number
         In data units; rounded down to whole steps, since lattice points cannot differ by less.
     epsilon : number
@@ -100,6 +102,9 @@ def _claim(noise: Distribution, shift: int, moved: Fraction, epsilon: Fraction) 
     if isinstance(noise, Uniform | LatticeUniform):
         points = len(noise.pmf.weights)
         return "delta = min(1, m/(N D)) at every epsilon", epsilon, Fraction(min(shift, points), points)
+    if isinstance(noise, TruncatedGeometric):
+        outermost = sum(noise.pmf.weights[-shift:]) / noise.pmf.total
+        return "delta = mass of the m/D outermost points, at epsilon = rate m", noise.rate * moved, outermost
     if isinstance(noise, Gaussian | LatticeGaussian):
         sufficient = sufficient_delta(noise.pmf, epsilon, moved).sufficient
         return "delta = P(|Z - mean| > K), p(K)/p(K + m) <= e^epsilon", epsilon, sufficient

@@ -99,7 +99,7 @@ def mechanism_table(
     >>> [(row.mechanism.value, round(float(row.mean_absolute), 4)) for row in found.rows[:3]]
     [('laplace', 7.4944), ('geometric', 7.4778), ('staircase', 7.6479)]
     >>> [name.value for name, why in found.missing]
-    ['gaussian', 'uniform', 'exponential']
+    ['gaussian', 'truncated-geometric', 'uniform', 'exponential']
     """
     asked: dict[str, Number] = {"epsilon": epsilon, "delta": delta, "sensitivity": sensitivity, "step": step}
     rows: list[Calibrated] = []

@@ -6,9 +6,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpopt.arithmetic import Enclosure, Number, ball, exact
+from dpopt.arithmetic import Enclosure, Number, as_enclosure, ball, exact
 from dpopt.errors import InputError
-from dpopt.family.members import as_enclosure
 
 __all__ = ["LawAudit", "audit_laws"]
 

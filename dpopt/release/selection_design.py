@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from flint import arb, ctx
+from flint import arb
 
-from dpopt.arithmetic import Enclosure, Number, ball, exact, exact_integer
+from dpopt.arithmetic import Enclosure, Number, ball, enclosed, exact, exact_integer
 from dpopt.errors import InputError
-from dpopt.family.members import as_enclosure
 from dpopt.release.selection_chance import Field, chance_of_order, chance_of_set
 
-__all__ = ["Chosen", "SelectionDesign", "enclosed", "least_selection_epsilon"]
+__all__ = ["Chosen", "SelectionDesign", "least_selection_epsilon"]
 
 _BITS = 64  # of a proved enclosure, relative to what it encloses
-_MOST_BITS = 1 << 16
 _STEPS = 30  # bisections: the least epsilon is known to a part in 2^30
 
 
@@ -239,18 +236,6 @@ def least_selection_epsilon(
         middle = (low + high) / 2
         low, high = (low, middle) if reaches(middle) else (middle, high)
     return Enclosure(low, high)
-
-
-def enclosed(compute: Callable[[], arb], bits: int = _BITS) -> Enclosure:
-    """The two ends of a positive or negative number, computed with growing precision until they are close."""
-    precision = 2 * bits
-    while precision <= _MOST_BITS:
-        with ctx.workprec(precision):
-            found = compute()
-            if found.is_finite() and found.rel_accuracy_bits() >= bits - 4:
-                return as_enclosure(found)
-        precision *= 2
-    raise ArithmeticError("a probability could not be enclosed")
 
 
 def _field(scores: Any, design: SelectionDesign, round_down: bool) -> Field:

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from flint import arb, arb_poly, fmpq, fmpq_poly
 
-from dpopt.arithmetic import Enclosure, Number, ball, exact_integer
+from dpopt.arithmetic import Enclosure, Number, ball, enclosed, exact_integer
 from dpopt.errors import InputError
 from dpopt.release.scores import read_scores
-from dpopt.release.selection_design import SelectionDesign, enclosed
+from dpopt.release.selection_design import SelectionDesign
 
 __all__ = ["Fit", "Outcome", "SelectionLaw", "selection_law"]
 

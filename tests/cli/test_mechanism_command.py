@@ -51,7 +51,7 @@ def test_all_side_by_side(dpopt_run) -> None:
     assert rows[0][6] == "mean_absolute" and float(rows[1][6]) == pytest.approx(7.4944473237535264547, rel=1e-15)
     run = dpopt_run("mechanism all --epsilon 1 --delta 0.01 --width 1 --step 0.5 --json")
     found = run.json()
-    assert len(found["mechanisms"]) == 7 and found["missing"] == []
+    assert len(found["mechanisms"]) == 8 and found["missing"] == []
     assert found["step"] == 0.5
 
 
