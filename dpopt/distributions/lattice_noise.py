@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 from flint import arb
@@ -124,7 +125,26 @@ class Laplace(Distribution):
 
 
 @dataclass(frozen=True)
-class Geometric(Distribution):
+class _OfRate(Distribution):
+    """What falls by e^-(rate step) from one lattice point to the next."""
+
+    rate: Fraction
+    step: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        set_field(self, "rate", positive(self.rate, "rate"))
+        set_field(self, "step", positive(self.step, "step"))
+        read_rate(self.rate * self.step, "rate", "between 1e-150/step and 2700/step", self.rate)
+
+    @cached_property
+    def _period(self) -> tuple[list[int], Fraction]:
+        """The masses from 0 on for one period, and the ratio of the next."""
+        rate = self.rate * self.step
+        return falling_block(1 << weight_bits(rate), rate)
+
+
+@dataclass(frozen=True)
+class Geometric(_OfRate):
     """Two-sided geometric noise, p(z) proportional to e^(-rate |z|): epsilon = m rate at each sensitivity m.
 
     With rate = epsilon / m the best noise of the equal-width family, and at m = 1 the best of all. It is the discrete
@@ -136,23 +156,15 @@ class Geometric(Distribution):
     0.46211715726
     """
 
-    rate: Fraction
-    step: Fraction = Fraction(1)
     type: ClassVar[str] = "geometric"
 
-    def __post_init__(self) -> None:
-        set_field(self, "rate", positive(self.rate, "rate"))
-        set_field(self, "step", positive(self.step, "step"))
-        read_rate(self.rate * self.step, "rate", "between 1e-150/step and 2700/step", self.rate)
-
     def _build(self) -> Pmf:
-        rate = self.rate * self.step
-        block, ratio = falling_block(1 << weight_bits(rate), rate)
+        block, ratio = self._period
         return Pmf(1 - len(block), (*reversed(block[1:]), *block), self.step, Tails(len(block), ratio, ratio))
 
 
 @dataclass(frozen=True)
-class Exponential(Distribution):
+class Exponential(_OfRate):
     """One-sided geometric noise, p(z) proportional to e^(-rate z) for z >= 0 (noise paper, (23)).
 
     The paper calls it epsilon-DP with epsilon = m rate. It is not: p(z) = 0 for z < 0. At every epsilon >= 0 its tight
@@ -164,18 +176,10 @@ class Exponential(Distribution):
     0.095162581964
     """
 
-    rate: Fraction
-    step: Fraction = Fraction(1)
     type: ClassVar[str] = "exponential"
 
-    def __post_init__(self) -> None:
-        set_field(self, "rate", positive(self.rate, "rate"))
-        set_field(self, "step", positive(self.step, "step"))
-        read_rate(self.rate * self.step, "rate", "between 1e-150/step and 2700/step", self.rate)
-
     def _build(self) -> Pmf:
-        rate = self.rate * self.step
-        block, ratio = falling_block(1 << weight_bits(rate), rate)
+        block, ratio = self._period
         return Pmf(0, block, self.step, Tails(len(block), right=ratio))
 
 
