@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from dpopt.backends._newton_few import DualResult, Stop
+from dpopt.backends._newton_rows import DualResult, Stop
 
 __all__ = ["ManyRows", "interior_point"]
 

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from dpopt.backends._conformance_cases import CASES, Capability, Case
+from dpopt.backends._conformance_case import Capability, Case
+from dpopt.backends._conformance_cases import CASES
 from dpopt.backends._shared import worst_violation
 from dpopt.backends.base import Backend, Claim, Claimed
 from dpopt.errors import InputError

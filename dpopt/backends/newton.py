@@ -16,17 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from dpopt.backends._newton_few import (
-    ACCEPTED,
-    CHUNK,
-    DualResult,
-    FewRows,
-    NearlyFull,
-    Stop,
-    minimise_dual,
-    minimise_thinned,
-)
+from dpopt.backends._newton_few import ACCEPTED, minimise_dual, minimise_thinned
 from dpopt.backends._newton_many import ManyRows, interior_point
+from dpopt.backends._newton_rows import CHUNK, DualResult, FewRows, NearlyFull, Stop
 from dpopt.backends._scaling import finite_or_error
 from dpopt.backends._shared import package_versions
 from dpopt.backends.base import Availability, Claim, Claimed, Option, Support, installed, read_options

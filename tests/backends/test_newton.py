@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpopt.backends import Claimed, _newton_few, get_backend
-from dpopt.backends._newton_few import DIRECT, DualResult, FewRows, minimise_dual
+from dpopt.backends._newton_few import DIRECT, minimise_dual
+from dpopt.backends._newton_rows import DualResult, FewRows
 from dpopt.backends.newton import FEW_ROWS, Newton, polish
 from dpopt.errors import InputError
 from dpopt.program.program import Program
