@@ -18,6 +18,7 @@ from typing import NamedTuple, NoReturn
 from flint import arb, ctx, fmpq, fmpz
 
 from dpopt.errors import InputError
+from dpopt.text import decimal_text
 
 __all__ = [
     "Enclosure",
@@ -27,6 +28,7 @@ __all__ = [
     "enclosed",
     "exact",
     "exact_integer",
+    "exact_positive",
     "exp_enclosure",
     "floor_scaled",
     "is_at_most_exp",
@@ -76,7 +78,12 @@ class Enclosure(NamedTuple):
         return float((self.lower + self.upper) / 2)
 
     def __str__(self) -> str:
-        return f"{float(self):.12g}"
+        """The digits that both ends share, at most twelve; both ends where they share none."""
+        for digits in range(12, 0, -1):
+            low, high = (decimal_text(end, digits, up=None) for end in (self.lower, self.upper))
+            if low == high:
+                return low
+        return f"{decimal_text(self.lower, 3, up=False)}..{decimal_text(self.upper, 3, up=True)}"
 
 
 def exact(value: object, argument: str) -> Fraction:
@@ -150,6 +157,20 @@ def exact_integer(value: object, argument: str, *, at_least: int | None = None) 
     if at_least is not None and number < at_least:
         raise InputError(argument, f"must be at least {at_least}, not {_brief(number)}")
     return number.numerator
+
+
+def exact_positive(value: object, argument: str) -> Fraction:
+    """Read `value` as an exact number above 0.
+
+    Examples
+    --------
+    >>> exact_positive("1/3", "scale")
+    Fraction(1, 3)
+    """
+    number = exact(value, argument)
+    if number <= 0:
+        raise InputError(argument, f"must be positive, not {_brief(number)}")
+    return number
 
 
 def rational_text(number: Fraction | int) -> str:

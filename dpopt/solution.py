@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from dpopt.arithmetic import Enclosure
@@ -19,6 +17,7 @@ from dpopt.problem.parts import Check
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Target
 from dpopt.proof.prove import Verified
+from dpopt.writing import write_file
 
 __all__ = ["Certificate", "Design", "Repair", "Solution"]
 
@@ -33,33 +32,10 @@ class Certificate:
         """Write the certificate as JSON (in one step: a failure leaves no half-written file)."""
         if not self.data:
             raise InputError("certificate", "there is none to save: nothing was proved")
-        path = Path(path).resolve()  # a link keeps pointing where it points
-        if path.exists() and not path.is_file():
-            raise InputError(str(path), "cannot be written: it is not a regular file")
-        text = json.dumps(self.data, indent=1) + "\n"
-        partial = None
-        try:
-            with NamedTemporaryFile(
-                "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
-            ) as file:
-                partial = Path(file.name)
-                file.write(text)
-            partial.chmod(0o666 & ~_umask())
-            partial.replace(path)
-        except OSError as error:
-            if partial is not None:
-                partial.unlink(missing_ok=True)
-            raise InputError(str(path), f"cannot be written: {error.strerror}") from None
+        write_file(path, json.dumps(self.data, indent=1) + "\n")
 
     def __bool__(self) -> bool:
         return bool(self.data)
-
-
-def _umask() -> int:
-    """The process's umask (reading it means setting it): temporary files are private, a certificate need not be."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from csv import Error, reader
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from dpopt.arithmetic import exact
 from dpopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ InsecureSeed = Annotated[
     int | None,
     typer.Option("--insecure-seed", metavar="N", help="Repeatable draws, for tests only: the seed undoes the noise."),
 ]
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,400}", re.ASCII)
+_NUMBER = re.compile(r"[+-]?[0-9.]+([eE/][+-]?[0-9]+)?", re.ASCII)
 
 
 class DataTable(NamedTuple):
@@ -43,10 +48,20 @@ class DataTable(NamedTuple):
             raise InputError(option, f"{self.path} has {many} {column!r}; {columns}")
         return self.heading.index(column.strip())
 
-    def cells(self, place: int) -> Iterator[tuple[str, str]]:
-        """Each cell of a column, with the place in the file for messages."""
-        for line, row in zip(self.lines, self.rows, strict=True):
-            yield f"{self.path}:{line}: {self.heading[place]}", row[place].strip()
+    def cells(self, place: int) -> list[str]:
+        """The cells of a column, without the blanks around them."""
+        return [row[place].strip() for row in self.rows]
+
+    def where(self, row: int, place: int) -> str:
+        """A cell's place in the file, for messages."""
+        return f"{self.path}:{self.lines[row]}: {self.heading[place]}"
+
+    def numbers(self, place: int) -> list[Fraction | int]:
+        """The cells of a column as exact numbers; whole ones, the most of them, at the speed of int."""
+        return [
+            int(cell) if _WHOLE.fullmatch(cell) else exact(cell, self.where(row, place))
+            for row, cell in enumerate(self.cells(place))
+        ]
 
 
 def read_data(path: Path) -> DataTable:
@@ -60,6 +75,8 @@ def read_data(path: Path) -> DataTable:
     if len(found) < 2:
         raise InputError(str(path), "needs a line of column names and at least one row below it")
     heading = [cell.strip() for cell in found[0][1]]
+    if all(_NUMBER.fullmatch(cell) for cell in heading):
+        raise InputError(str(path), f"must begin with a line of column names, not with {', '.join(heading)}")
     for line, row in found[1:]:
         if len(row) != len(heading):
             raise InputError(f"{path}:{line}", f"has {len(row)} cells, but there are {len(heading)} columns")

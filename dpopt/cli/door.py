@@ -79,7 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        return _broken_pipe()
+        _close_stdout()
+        return BROKEN_PIPE
     except (DpoptError, typer.TyperException) as error:
         message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
         return _complain(message, NOT_PROVED if isinstance(error, NotVerifiedError) else BAD_INPUT)
@@ -99,8 +100,14 @@ def _show(result: Result | None) -> int:
         return PROVED
     if result.note:
         print(f"dpopt: {_one_line(result.note)}", file=sys.stderr)
-    sys.stdout.write(result.text + "\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(result.text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _close_stdout()
+        return _complain(f"the result cannot be written to standard output: {error.strerror}", BAD_INPUT)
     return result.status
 
 
@@ -119,8 +126,7 @@ def _described(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _broken_pipe() -> int:
-    """The reader has gone: nothing more may be written, not even by the interpreter's last flush."""
+def _close_stdout() -> None:
+    """Nothing more may be written, not even by the interpreter's last flush."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return BROKEN_PIPE

@@ -63,21 +63,24 @@ def add_noise(
     csv: Csv = None,
 ) -> Result:
     """Add an independent draw of a noise to every count of a column, and keep the other columns as they are."""
-    from dpopt.arithmetic import exact_integer
-
     require_writable("--csv", csv, data, *([source] if source else []))
     randomness = read_seed(insecure_seed)
     noise = _checked_noise(source, half_width, variance, gamma)
     table = read_data(data)
     place = table.place(column, "--column")
-    counts = [exact_integer(cell, where) for where, cell in table.cells(place)]  # all read before anything is drawn
+    counts = table.numbers(place)  # all read before anything is drawn
+    for row, count in enumerate(counts):
+        if (count / noise.pmf.step).denominator != 1:
+            step = noise.pmf.step
+            needed = "an integer" if step == 1 else f"a multiple of the lattice step {step} of the noise"
+            raise InputError(table.where(row, place), f"must be {needed}, not {count}")
     from dpopt.release.apply import Overflow
     from dpopt.release.apply import add_noise as add
 
     with progress(f"adding noise to {len(counts)} counts"):
         noisy = add(counts, noise.pmf, overflow=Overflow.EXACT, randomness=randomness)
-    for row, value in zip(table.rows, noisy.tolist(), strict=True):
-        row[place] = str(_plain(value))
+    for cells, value in zip(table.rows, noisy.tolist(), strict=True):
+        cells[place] = str(_plain(value))
     text = csv_text(table.heading, table.rows)
     if csv is not None:
         save(csv, text)

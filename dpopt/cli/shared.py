@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
 import typer
@@ -18,6 +17,7 @@ import typer
 from dpopt.cli.door import NOT_PROVED, PROVED, Result
 from dpopt.errors import InputError
 from dpopt.plugins import load_plugin
+from dpopt.writing import write_file
 
 if TYPE_CHECKING:
     from dpopt.solution import Solution
@@ -106,6 +106,8 @@ def require_writable(option: str, path: Path | None, *inputs: Path) -> None:
 
     if path.is_dir():
         refuse("it is a directory")
+    if path.exists() and not path.is_file():
+        refuse("it is not a regular file")
     if not folder.is_dir():
         refuse(f"there is no directory {folder}")
     if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
@@ -128,22 +130,9 @@ def is_proved(verified: Any) -> bool:
 
 
 def save(path: Path | None, content: str | bytes) -> None:
-    """Write a file in one step (a failure leaves no half-written one); nothing without a path."""
-    if path is None:
-        return
-    partial = None
-    try:
-        with NamedTemporaryFile("wb", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            partial = Path(file.name)
-            file.write(content.encode() if isinstance(content, str) else content)
-        mask = os.umask(0)  # reading it means setting it; temporary files are private, a result need not be
-        os.umask(mask)
-        partial.chmod(0o666 & ~mask)
-        partial.replace(path)
-    except OSError as error:
-        if partial is not None:
-            partial.unlink(missing_ok=True)
-        raise InputError(str(path), f"cannot be written: {error.strerror}") from None
+    """Write a file in one step; nothing without a path."""
+    if path is not None:
+        write_file(path, content)
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

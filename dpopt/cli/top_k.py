@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from dpopt.cli.data import InsecureSeed, read_data, read_seed, warning_of
+from dpopt.cli.data import DataTable, InsecureSeed, read_data, read_seed, warning_of
 from dpopt.cli.door import Result, app
 from dpopt.cli.shared import Json, json_text, progress
 from dpopt.errors import InputError
@@ -66,38 +66,39 @@ def top_k(
 
 
 class _Items(NamedTuple):
-    """What the file holds, in its order; `places` for messages."""
+    """What the file holds, in its order."""
 
+    table: DataTable
+    place: int
+    label: str
     names: list[str]
-    scores: list[Fraction]
-    places: list[str]
+    scores: list[Fraction | int]
 
 
 def _read(file: Path, scores: str | None, names: str | None) -> _Items:
-    from dpopt.arithmetic import exact
-
     table = read_data(file)
-    found = _Items([], [], [])
-    for place, cell in table.cells(table.place(scores, "--scores")):
-        found.scores.append(exact(cell, place))
-        found.places.append(place)
+    place = table.place(scores, "--scores")
+    found = _Items(table, place, "line", list(map(str, table.lines)), table.numbers(place))
     if names is None:
-        found.names.extend(map(str, table.lines))
         return found
-    seen: dict[str, str] = {}
-    for place, name in table.cells(table.place(names, "--names")):
+    named = table.place(names, "--names")
+    if named == place:
+        raise InputError("--names", f"{names!r} is the column of the scores, whose values must not be released")
+    cells, seen = table.cells(named), dict[str, int]()
+    for row, name in enumerate(cells):
         if name in seen:
-            raise InputError(place, f"is {name!r} again, as at {seen[name]}")
-        seen[name] = place
-    found.names.extend(seen)
-    return found
+            again = f"is the name {name!r} again, as on line {table.lines[seen[name]]}"
+            raise InputError(table.where(row, named), again)
+        seen[name] = row
+    return found._replace(label="item", names=cells)
 
 
 def _require_multiples(items: _Items, units: int) -> None:
-    for place, score in zip(items.places, items.scores, strict=True):
+    for row, score in enumerate(items.scores):
         if (score * units).denominator != 1:
+            where = items.table.where(row, items.place)
             raise InputError(
-                place, f"{score} is no multiple of the resolution 1/{units}; pass --round-down, or a finer --resolution"
+                where, f"{score} is no multiple of the resolution 1/{units}; pass --round-down, or a finer --resolution"
             )
 
 
@@ -124,8 +125,9 @@ def _text(design: Any, items: _Items, chosen: list[str], gaps: list[Fraction]) -
         f"resolution {design.resolution}"
     ]
     if not gaps:
-        return "\n".join([*lines, *aligned([("place", "item"), *((str(i), name) for i, name in enumerate(chosen, 1))])])
-    rows = [("place", "item", "ahead of the next by")]
+        places = [("place", items.label), *((str(i), name) for i, name in enumerate(chosen, 1))]
+        return "\n".join([*lines, *aligned(places)])
+    rows = [("place", items.label, "ahead of the next by")]
     for place, (name, gap) in enumerate(zip(chosen, gaps, strict=True), 1):
         rows.append((str(place), name, decimal_text(gap, 15, up=None)))
     return "\n".join([*lines, *aligned(rows)])

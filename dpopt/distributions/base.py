@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from flint import arb
 
-from dpopt.arithmetic import ball, exact, floor_scaled, round_scaled
+from dpopt.arithmetic import ball, floor_scaled, round_scaled
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 
@@ -25,7 +25,6 @@ __all__ = [
     "decay",
     "falling_block",
     "from_masses",
-    "positive",
     "read_discretisation",
     "read_rate",
     "set_field",
@@ -142,14 +141,6 @@ def falling_block(first: int, rate: Fraction) -> tuple[list[int], Fraction]:
 def set_field(part: object, name: str, value: object) -> None:
     """Set a field of a frozen dataclass while it is made."""
     object.__setattr__(part, name, value)
-
-
-def positive(value: object, argument: str) -> Fraction:
-    """An exact number above 0."""
-    number = exact(value, argument)
-    if number <= 0:
-        raise InputError(argument, f"must be positive, not {number}")
-    return number
 
 
 def bounded(value: Fraction, argument: str) -> None:

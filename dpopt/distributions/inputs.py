@@ -14,8 +14,8 @@ from typing import ClassVar
 
 from flint import arb
 
-from dpopt.arithmetic import ball, exact, exact_integer
-from dpopt.distributions.base import MAX_POINTS, Distribution, bounded, from_masses, positive, set_field
+from dpopt.arithmetic import ball, exact, exact_integer, exact_positive
+from dpopt.distributions.base import MAX_POINTS, Distribution, bounded, from_masses, set_field
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 
@@ -36,7 +36,7 @@ class Poisson(Distribution):
     type: ClassVar[str] = "poisson"
 
     def __post_init__(self) -> None:
-        set_field(self, "rate", positive(self.rate, "rate"))
+        set_field(self, "rate", exact_positive(self.rate, "rate"))
         bounded(self.rate, "rate")
 
     def _build(self) -> Pmf:
@@ -64,7 +64,7 @@ class Gaussian(Distribution):
 
     def __post_init__(self) -> None:
         set_field(self, "mean", exact(self.mean, "mean"))
-        set_field(self, "sd", positive(self.sd, "sd"))
+        set_field(self, "sd", exact_positive(self.sd, "sd"))
         bounded(self.sd, "sd")
 
     def _build(self) -> Pmf:

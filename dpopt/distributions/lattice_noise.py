@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from flint import arb
 
-from dpopt.arithmetic import ball, exact, round_scaled
+from dpopt.arithmetic import ball, exact, exact_positive, round_scaled
 from dpopt.distributions.base import (
     MAX_FALL,
     MAX_POINTS,
@@ -24,7 +24,6 @@ from dpopt.distributions.base import (
     bounded,
     decay,
     falling_block,
-    positive,
     read_discretisation,
     read_rate,
     set_field,
@@ -59,8 +58,8 @@ class LatticeGaussian(Distribution):
 
     def __post_init__(self) -> None:
         set_field(self, "mean", exact(self.mean, "mean"))
-        set_field(self, "sd", positive(self.sd, "sd"))
-        set_field(self, "step", positive(self.step, "step"))
+        set_field(self, "sd", exact_positive(self.sd, "sd"))
+        set_field(self, "step", exact_positive(self.step, "step"))
         set_field(self, "discretisation", read_discretisation(self.discretisation))
         bounded(self.sd / self.step, "sd / step")
 
@@ -92,9 +91,9 @@ class Laplace(Distribution):
     type: ClassVar[str] = "laplace"
 
     def __post_init__(self) -> None:
-        set_field(self, "scale", positive(self.scale, "scale"))
+        set_field(self, "scale", exact_positive(self.scale, "scale"))
         set_field(self, "mean", exact(self.mean, "mean"))
-        set_field(self, "step", positive(self.step, "step"))
+        set_field(self, "step", exact_positive(self.step, "step"))
         set_field(self, "discretisation", read_discretisation(self.discretisation))
         read_rate(self.step / self.scale, "scale", "between step/2700 and 1e150 step", self.scale)
 
@@ -132,8 +131,8 @@ class _OfRate(Distribution):
     step: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
-        set_field(self, "rate", positive(self.rate, "rate"))
-        set_field(self, "step", positive(self.step, "step"))
+        set_field(self, "rate", exact_positive(self.rate, "rate"))
+        set_field(self, "step", exact_positive(self.step, "step"))
         read_rate(self.rate * self.step, "rate", "between 1e-150/step and 2700/step", self.rate)
 
     @cached_property
@@ -203,8 +202,8 @@ class TruncatedGeometric(Distribution):
     type: ClassVar[str] = "truncated-geometric"
 
     def __post_init__(self) -> None:
-        set_field(self, "rate", positive(self.rate, "rate"))
-        set_field(self, "step", positive(self.step, "step"))
+        set_field(self, "rate", exact_positive(self.rate, "rate"))
+        set_field(self, "step", exact_positive(self.step, "step"))
         width = exact(self.half_width, "half_width")
         if width < 0 or (width / self.step).denominator != 1:
             raise InputError("half_width", f"must be a multiple of the step {self.step} and at least 0, not {width}")
@@ -242,7 +241,7 @@ class LatticeUniform(Distribution):
     type: ClassVar[str] = "lattice-uniform"
 
     def __post_init__(self) -> None:
-        set_field(self, "step", positive(self.step, "step"))
+        set_field(self, "step", exact_positive(self.step, "step"))
         for name in ("low", "high"):
             value = exact(getattr(self, name), name)
             if (value / self.step).denominator != 1:

@@ -7,8 +7,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar
 
-from dpopt.arithmetic import exact, exact_integer, exp_enclosure
-from dpopt.distributions.base import BITS, MAX_POINTS, Distribution, positive, set_field, width_bits
+from dpopt.arithmetic import exact, exact_integer, exact_positive, exp_enclosure
+from dpopt.distributions.base import BITS, MAX_POINTS, Distribution, set_field, width_bits
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf, Tails
 
@@ -55,7 +55,7 @@ class EqualStaircase(Distribution):
     def __post_init__(self) -> None:
         set_field(self, "width", exact_integer(self.width, "width", at_least=1))
         set_field(self, "height", exact(self.height, "height"))
-        set_field(self, "step", positive(self.step, "step"))
+        set_field(self, "step", exact_positive(self.step, "step"))
         if not 0 < self.height < 1:
             raise InputError("height", f"must lie strictly between 0 and 1, not {self.height}")
         if 2 * self.width > MAX_POINTS:
@@ -103,9 +103,9 @@ class OptimalStaircase(Distribution):
     type: ClassVar[str] = "optimal-staircase"
 
     def __post_init__(self) -> None:
-        set_field(self, "epsilon", positive(self.epsilon, "epsilon"))
-        set_field(self, "step", positive(self.step, "step"))
-        set_field(self, "sensitivity", positive(self.sensitivity, "sensitivity"))
+        set_field(self, "epsilon", exact_positive(self.epsilon, "epsilon"))
+        set_field(self, "step", exact_positive(self.step, "step"))
+        set_field(self, "sensitivity", exact_positive(self.sensitivity, "sensitivity"))
         set_field(self, "r", exact_integer(self.r, "r", at_least=1))
         exp_enclosure(self.epsilon, 1)  # refuses what is too large
         if self.epsilon < _LEAST_EPSILON:

@@ -207,7 +207,8 @@ class TruncatedDraws:
         if self._table is not None:
             return self._table.draw(count, randomness).astype(np.int64)
         if self._geometric is not None:
-            reduced = self._geometric.draw(count, randomness) % self._below
+            drawn = self._geometric.draw(count, randomness)
+            reduced = (drawn.astype(object) if self.wide else drawn) % self._below
             return reduced if self.wide else reduced.astype(np.int64)
         assert self._digits is not None
         return draw_again(self._digits.draw, lambda drawn: drawn < self._below, count, randomness)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Size", "drawn", "read_size"]
 
+_MOST = 1 << 40  # draws: 8 TB
+
 Size = int | tuple[int, ...] | None
 """A number of draws, the shape of an array of draws, or None for one Python number."""
 
@@ -27,7 +29,7 @@ def read_size(size: Size) -> tuple[int, ...] | None:
     Raises
     ------
     InputError
-        `size` is no integer of at least 0, and no tuple of them.
+        `size` is no integer of at least 0 and no tuple of them, or more than memory could hold.
 
     Examples
     --------
@@ -42,6 +44,8 @@ def read_size(size: Size) -> tuple[int, ...] | None:
             raise InputError("size", f"must be an integer, a tuple of integers or None, not {size!r}")
         if side < 0:
             raise InputError("size", f"must not be negative, not {side}")
+    if prod(int(side) for side in sides) > _MOST:
+        raise InputError("size", f"must ask for at most {_MOST} draws, not {size!r}")
     return tuple(int(side) for side in sides)
 
 

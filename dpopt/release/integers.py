@@ -12,7 +12,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import isqrt
 
-from dpopt.arithmetic import Number, exact, exact_integer
+from dpopt.arithmetic import Number, exact, exact_integer, exact_positive
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 from dpopt.release.randomness import Randomness, read_randomness
@@ -79,7 +79,7 @@ def geometric(x: Number, randomness: Randomness | None = None) -> int:
     >>> geometric(1) >= 0
     True
     """
-    return _geometric(_positive(x, "x"), read_randomness(randomness))
+    return _geometric(exact_positive(x, "x"), read_randomness(randomness))
 
 
 def truncated_geometric(x: Number, below: int, randomness: Randomness | None = None) -> int:
@@ -90,7 +90,7 @@ def truncated_geometric(x: Number, below: int, randomness: Randomness | None = N
     >>> truncated_geometric(1, 1)
     0
     """
-    rate, limit = _positive(x, "x"), exact_integer(below, "below", at_least=1)
+    rate, limit = exact_positive(x, "x"), exact_integer(below, "below", at_least=1)
     return _geometric(rate, read_randomness(randomness)) % limit
 
 
@@ -118,7 +118,7 @@ def discrete_laplace(scale: Number, randomness: Randomness | None = None) -> int
     >>> abs(discrete_laplace("1/1000"))
     0
     """
-    return _discrete_laplace(1 / _positive(scale, "scale"), read_randomness(randomness))
+    return _discrete_laplace(1 / exact_positive(scale, "scale"), read_randomness(randomness))
 
 
 def discrete_gaussian(
@@ -178,8 +178,9 @@ def categorical(pmf: Pmf, randomness: Randomness | None = None) -> int:
 def read_variance(sigma: Number | None, variance: Number | None) -> Fraction:
     """sigma^2 from the one of the two that is given."""
     if (sigma is None) == (variance is None):
-        raise InputError("sigma", "must be given, or else the variance: one of the two")
-    return _positive(variance, "variance") if sigma is None else _positive(sigma, "sigma") ** 2
+        given = "neither" if sigma is None else "both"
+        raise InputError("sigma", f"must be given, or else the variance: one of the two, not {given}")
+    return exact_positive(variance, "variance") if sigma is None else exact_positive(sigma, "sigma") ** 2
 
 
 def _uniform(below: int, source: Randomness) -> int:
@@ -241,10 +242,3 @@ def _beyond(outward: tuple[int, ...], ratio: Fraction, source: Randomness) -> in
         if drawn < 0:
             return periods * len(outward) + place
     raise AssertionError("unreachable: the weights sum to the bound of the draw")
-
-
-def _positive(value: object, argument: str) -> Fraction:
-    number = exact(value, argument)
-    if number <= 0:
-        raise InputError(argument, f"must be positive, not {number}")
-    return number

@@ -74,7 +74,7 @@ def _whole_steps(indices: NDArray[Any], step: int, bits: int) -> NDArray[Any]:
     largest = 0 if indices.size == 0 else max(abs(int(indices.min())), abs(int(indices.max())))
     if bits + step.bit_length() > _NARROW or (largest * step).bit_length() > _NARROW:
         indices = indices.astype(object)
-    return indices * step
+    return np.asarray(indices * step, dtype=indices.dtype)  # without a shape NumPy multiplies to a scalar
 
 
 def _fractions(indices: NDArray[Any], step: Fraction) -> NDArray[Any]:

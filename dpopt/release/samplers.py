@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from dpopt.arithmetic import Number, ball, exact, exact_integer
+from dpopt.arithmetic import Number, ball, exact, exact_integer, exact_positive
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 from dpopt.release.digits import ExponentialRatio, geometric_draws, truncated_draws
@@ -29,6 +29,9 @@ from dpopt.release.uniform import UniformDraws, shuffled
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_WIDEST = 10**300  # of a law, in lattice points: it has a table of 256 entries for each eight bits
+_LONGEST = 10**9  # permutation, of 8 GB
 
 __all__ = [
     "sample",
@@ -166,7 +169,9 @@ def sample_geometric(x: Number, size: Size = None, *, randomness: Randomness | N
     >>> sample_geometric("1e-30", 3).dtype, sample_geometric(1, (2, 2)).dtype
     (dtype('O'), dtype('int64'))
     """
-    draws = geometric_draws(ExponentialRatio(_positive(x, "x")))
+    rate = exact_positive(x, "x")
+    _require_narrow(1 / rate, "x", "at least 1e-300")
+    draws = geometric_draws(ExponentialRatio(rate))
     return drawn(draws, read_size(size), read_randomness(randomness))
 
 
@@ -193,7 +198,8 @@ def sample_truncated_geometric(
     >>> sample_truncated_geometric(1, 1, 3)
     array([0, 0, 0])
     """
-    rate, limit = _positive(x, "x"), exact_integer(below, "below", at_least=1)
+    rate, limit = exact_positive(x, "x"), exact_integer(below, "below", at_least=1)
+    _require_narrow(min(1 / rate, Fraction(limit)), "x", "at least 1e-300, or below at most 1e300")
     draws = truncated_draws(ExponentialRatio(rate), limit)
     return drawn(draws, read_size(size), read_randomness(randomness))
 
@@ -206,7 +212,10 @@ def sample_permutation(n: int, *, randomness: Randomness | None = None) -> np.nd
     >>> sorted(sample_permutation(4).tolist())
     [0, 1, 2, 3]
     """
-    return shuffled(exact_integer(n, "n", at_least=0), read_randomness(randomness))
+    count = exact_integer(n, "n", at_least=0)
+    if count > _LONGEST:
+        raise InputError("n", f"must be at most {_LONGEST}, not {n}")
+    return shuffled(count, read_randomness(randomness))
 
 
 def sample_discrete_laplace(scale: Number, size: Size = None, *, randomness: Randomness | None = None) -> Any:
@@ -231,7 +240,9 @@ def sample_discrete_laplace(scale: Number, size: Size = None, *, randomness: Ran
     >>> sample_discrete_laplace("1/1000", 3)
     array([0, 0, 0])
     """
-    draws = laplace_draws(_positive(scale, "scale"))
+    width = exact_positive(scale, "scale")
+    _require_narrow(width, "scale", "at most 1e300")
+    draws = laplace_draws(width)
     return drawn(draws, read_size(size), read_randomness(randomness))
 
 
@@ -263,7 +274,10 @@ def sample_discrete_gaussian(
     >>> sample_discrete_gaussian("1/100", 3), sample_discrete_gaussian(variance=2, size=3).shape
     (array([0, 0, 0]), (3,))
     """
-    draws = gaussian_draws(read_variance(sigma, variance))
+    square = read_variance(sigma, variance)
+    if square > _WIDEST**2:
+        raise InputError("sigma", "must be at most 1e300")
+    draws = gaussian_draws(square)
     return drawn(draws, read_size(size), read_randomness(randomness))
 
 
@@ -293,8 +307,7 @@ class _Certain:
         return np.full(count, self._outcome, dtype=np.int64)
 
 
-def _positive(value: object, argument: str) -> Fraction:
-    number = exact(value, argument)
-    if number <= 0:
-        raise InputError(argument, f"must be positive, not {number}")
-    return number
+def _require_narrow(width: Fraction, argument: str, allowed: str) -> None:
+    """Refuse a law whose tables would take minutes."""
+    if width > _WIDEST:
+        raise InputError(argument, f"must be {allowed}")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +15,8 @@ import pytest
 from dpopt.family.members import family_pmf
 from dpopt.family.profile import family_rate
 from dpopt.release import randomness
+
+from .command_line import ENVIRONMENT
 
 DATA = 'area,count,note\nA,5,x\nB,0,"y, z"\nC,123456789012345678901234567890,\n'
 TAILS = '[objective]\ntype = "min-expected-cost"\ncost = "absolute"\n[[constraints]]\ntype = "pure-dp"\nepsilon = 1\n'
@@ -67,6 +72,44 @@ def test_noise_is_added_to_one_column(dpopt_run) -> None:
     assert all(abs(m) <= 11 for m in moved)
 
 
+def test_fractions_of_a_lattice_go_in_and_come_out(dpopt_run) -> None:
+    """What the command writes it can read again."""
+    Path("half.json").write_text(json.dumps({"start": "-1", "weights": ["1", "2", "1"], "step": "1/2"}))
+    Path("d.csv").write_text("count\n3\n1/2\n-1.5\n")
+    assert dpopt_run("add-noise d.csv half.json --csv out.csv").status == 0
+    assert dpopt_run("add-noise out.csv half.json").status == 0
+    moved = [
+        Fraction(b) - Fraction(a)
+        for a, b in zip(("3", "1/2", "-1.5"), Path("out.csv").read_text().split()[1:], strict=True)
+    ]
+    assert all(abs(m) <= Fraction(1, 2) and (2 * m).denominator == 1 for m in moved)
+
+
+@pytest.mark.parametrize(
+    "words", ["sample --D 3 --V 1", "add-noise d.csv --D 3 --V 1", "figure 1", "privacy --D 3 --V 1"]
+)
+def test_only_regular_files_are_written(dpopt_run, words: str) -> None:
+    """A pipe or device stays what it is; a link keeps pointing where it points, and its target gets the content."""
+    Path("d.csv").write_text("count\n3\n")
+    os.mkfifo("pipe")
+    assert "--csv: pipe cannot be written: it is not a regular file" in dpopt_run(f"{words} --csv pipe").refusal()
+    assert Path("pipe").is_fifo()
+    Path("target.csv").write_text("old")
+    Path("link.csv").symlink_to("target.csv")
+    assert dpopt_run(f"{words} --csv link.csv").status == 0
+    assert Path("link.csv").is_symlink() and Path("target.csv").read_text() != "old"
+
+
+def test_a_full_disk_behind_standard_output_is_one_line(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dpopt", "sample", "--D", "3", "--V", "1"],
+            cwd=tmp_path, env=ENVIRONMENT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "dpopt: error: the result cannot be written to standard output: No space left on device\n"
+
+
 def test_first_and_last_row_are_perturbed(dpopt_run) -> None:
     Path("d.csv").write_text("count\n" + "1000\n" * 3)
     columns = list(zip(*(dpopt_run("add-noise d.csv --D 11 --V 40").out.split()[1:] for _ in range(40)), strict=True))
@@ -81,13 +124,13 @@ def test_first_and_last_row_are_perturbed(dpopt_run) -> None:
         ("sample --D 11 --V 4 --insecure-seed -1", "--insecure-seed: must not be negative"),
         ("sample nowhere.json", "nowhere.json: cannot be read"),
         ("sample bad.json", "bad.json: the certificate does not hold, and nothing was drawn"),
-        ("add-noise bad.csv --D 11 --V 4", "bad.csv:3: count: must be an integer, not '2.5'"),
+        ("add-noise bad.csv --D 11 --V 4", "bad.csv:3: count: must be an integer, not 5/2"),
         ("add-noise short.csv --D 11 --V 4", "short.csv:2: has 1 cells, but there are 2 columns"),
         ("add-noise empty.csv --D 11 --V 4", "empty.csv: needs a line of column names and at least one row"),
         ("add-noise d.csv --D 11 --V 4 --column coun", "d.csv has no column 'coun'; its columns are area, count, note"),
         ("add-noise d.csv --D 11 --V 4 --csv d.csv", "--csv: d.csv cannot be written"),
         ("add-noise nowhere.csv --D 11 --V 4", "nowhere.csv: cannot be read as CSV"),
-        ("add-noise d.csv step.json", "values[0]: must be a multiple of the lattice step 3"),
+        ("add-noise d.csv step.json", "d.csv:2: count: must be a multiple of the lattice step 3 of the noise, not 5"),
     ],
 )
 def test_bad_input_is_one_line_and_draws_nothing(dpopt_run, no_draw: None, words: str, said: str) -> None:

@@ -223,7 +223,12 @@ def test_a_ball_that_never_decides_is_an_error() -> None:
 def test_enclosures_print_and_measure() -> None:
     """The width is exact, the float is the middle."""
     half = Enclosure(Fraction(1, 4), Fraction(3, 4))
-    assert half.width == Fraction(1, 2) and float(half) == 0.5 and str(half) == "0.5"
+    assert half.width == Fraction(1, 2) and float(half) == 0.5
+    assert str(half) == "0.25..0.75"  # never the middle, which nobody has proved
+    third = Fraction(1, 3)
+    assert str(Enclosure(third, third + Fraction(1, 10**6))) == "0.33333"  # the digits that both ends share
+    assert str(Enclosure(third, third)) == "0.333333333333"
+    assert str(Enclosure(Fraction(0), Fraction(1))) == "0..1"
 
 
 @pytest.mark.parametrize(

@@ -200,3 +200,12 @@ def test_other_arguments() -> None:
         add_noise([1], [1, 2, 1], randomness=Replay(b""))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="randomness: must be"):
         add_noise([1], COIN, randomness=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("step", [2, 3, 2**70])
+@pytest.mark.parametrize("value", [0, -4, 10**30, Fraction(6), Decimal(12)])
+def test_one_number_and_an_integer_step(value: Any, step: int) -> None:
+    """A single number is an array without a shape, which NumPy arithmetic turns into a scalar."""
+    noisy = add_noise(int(value) * step, Pmf(-1, (1, 2, 1), step=step))
+    assert abs(noisy - int(value) * step) in (0, step)
+    assert type(noisy) is int

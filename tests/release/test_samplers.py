@@ -554,3 +554,31 @@ def test_an_unproved_solution_is_not_drawn_from() -> None:
     )
     with pytest.raises(dp.NotVerifiedError):
         sample(dp.solve(impossible), 3, randomness=Replay(b""))
+
+
+@pytest.mark.parametrize("x", [1, "1e-5", "1e30"])
+def test_a_truncated_geometric_below_any_bound(x: Any) -> None:
+    """Beyond 64 bits as well, where a geometric draw is seldom as large as the bound."""
+    for below in (2**62 - 1, 2**62 + 1, 2**63 - 1, 2**63, 2**64, 10**100):
+        drawn = sample_truncated_geometric(x, below, 3, randomness=InsecureRandomness(1))
+        assert all(0 <= int(v) < below for v in drawn)
+        assert (drawn.dtype == object) == (below > 2**62)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda: sample_uniform(6, 10**30), "size: must ask for at most"),
+        (lambda: sample_uniform(6, (10**10, 10**10)), "size: must ask for at most"),
+        (lambda: sample_permutation(10**30), "n: must be at most 1000000000"),
+        (lambda: sample_geometric("1e-400"), "x: must be at least 1e-300"),
+        (lambda: sample_truncated_geometric("1e-400", 10**400), "x: must be at least 1e-300"),
+        (lambda: sample_discrete_laplace("1e500"), "scale: must be at most 1e300"),
+        (lambda: sample_discrete_gaussian("1e301"), "sigma: must be at most 1e300"),
+        (lambda: sample_discrete_gaussian(1, variance=1), "one of the two, not both"),
+        (lambda: sample_discrete_gaussian(), "one of the two, not neither"),
+    ],
+)
+def test_what_would_take_minutes_is_refused(ask: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        ask()
