@@ -295,16 +295,24 @@ class Pmf:
         """The same pmf with a core at least `by` points longer on each side that has a tail."""
         if self.tails is None or by <= 0:
             return self
-        period = self.tails.period
-        blocks = -(-by // period)
-        scale = 1
-        for ratio in (self.tails.left, self.tails.right):
-            if ratio is not None:
-                scale *= ratio.denominator**blocks
-        left = blocks * period if self.tails.left is not None else 0
-        right = blocks * period if self.tails.right is not None else 0
-        weights = [int(self.weight(k) * scale) for k in range(self.start - left, self.end + right + 1)]
-        return Pmf(self.start - left, weights, self.step, self.tails)
+        blocks = -(-by // self.tails.period)
+        sides = [self.tails.left, self.tails.right]
+        unit = 1  # the core's weights are multiplied by it, so that a tail's blocks stay integers
+        for ratio in sides:
+            unit *= 1 if ratio is None else ratio.denominator**blocks
+        left, right = (self._blocks_outward(side, blocks, unit) for side in (-1, 1))
+        weights = [*left, *(w * unit for w in self.weights), *right]
+        return Pmf(self.start - len(left), weights, self.step, self.tails)
+
+    def _blocks_outward(self, side: int, blocks: int, unit: int) -> list[int]:
+        """The first `blocks` periods of a tail times `unit`, in the order of the lattice."""
+        assert self.tails is not None
+        ratio, period = (self.tails.right, self.tails.period) if side > 0 else (self.tails.left, self.tails.period)
+        if ratio is None:
+            return []
+        block = self.weights[-period:] if side > 0 else self.weights[:period]
+        factors = [unit // ratio.denominator**b * ratio.numerator**b for b in range(1, blocks + 1)]
+        return [w * factor for factor in factors[::side] for w in block]
 
     # --- text ----------------------------------------------------------------------------------------------------
 

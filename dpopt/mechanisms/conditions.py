@@ -21,6 +21,7 @@ from dpopt.arithmetic import Enclosure, Number, exact, exp_enclosure, log_enclos
 from dpopt.errors import InputError, NotVerifiedError
 from dpopt.pmf import Pmf
 from dpopt.privacy.divergence import delta, hockey_stick, is_pure
+from dpopt.privacy.enclosed import is_long
 from dpopt.privacy.ratios import largest_ratio_pair, sliding_argmax
 from dpopt.privacy.shifts import explicit_weights, lattice_shift
 
@@ -185,6 +186,10 @@ def sufficient_delta(pmf: Pmf, epsilon: Number, sensitivity: Number = 1) -> Suff
     moved = exact(sensitivity, "sensitivity")
     if is_pure(noise, value, shift):
         return SufficientDelta(value, moved, Fraction(0), tight, Fraction(0), (), Fraction(0))
+    if is_long(noise, shift):
+        raise InputError(
+            "sensitivity", f"is {shift} lattice steps, too many for the sets of Theorem 2 on so short tails"
+        )
     reach = shift if noise.tails is not None else min(shift, len(noise.weights))
     start, weights, unit = explicit_weights(noise, 2 * reach)
     numerators, denominators = _exceptional(weights, reach, value)
@@ -276,6 +281,8 @@ def cut_guarantee(pmf: Pmf, cut: Number, sensitivity: Number = 1, *, centre: Num
     distance, middle = exact(cut, "cut"), exact(centre, "centre")
     if distance < 0:
         raise InputError("cut", f"must be at least 0, not {distance}")
+    if is_long(noise, int(distance / noise.step) + shift):
+        raise InputError("cut", f"reaches too far into tails as short as these, at {cut}; their ratio repeats anyway")
     first = -((distance - middle) // noise.step)
     last = (middle + distance) // noise.step
     best, inside = Fraction(1), Fraction(0)

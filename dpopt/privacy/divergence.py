@@ -12,7 +12,8 @@ from fractions import Fraction
 from dpopt.arithmetic import Enclosure, Number, exact, exp_enclosure, is_at_most_exp
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
-from dpopt.privacy.ratios import largest_ratio_pair
+from dpopt.privacy.enclosed import enclosed_delta, is_long
+from dpopt.privacy.ratios import is_too_long, largest_ratio_pair
 from dpopt.privacy.shifts import deciding_shifts, explicit_weights, lattice_shift
 
 __all__ = ["delta", "delta_between", "hockey_stick", "is_pure", "worst_hockey_stick"]
@@ -84,12 +85,13 @@ def delta(pmf: Pmf, epsilon: Number, sensitivity: Number = 1, *, bits: int = 128
     if value < 0:
         raise InputError("epsilon", f"must be at least 0, not {value}")
     shift = lattice_shift(sensitivity, pmf.step)
-    low, high = exp_enclosure(value, bits)
-    upper = worst_hockey_stick(pmf, low, shift)
-    lower = worst_hockey_stick(pmf, high, shift) if upper and high != low else upper
-    if upper and not lower and is_pure(pmf, value, shift):
-        upper = lower
-    return Enclosure(lower, upper)
+    growth = exp_enclosure(value, bits)
+    if pmf.tails is not None and not is_too_long(pmf, shift) and is_pure(pmf, value, shift):
+        return Enclosure(Fraction(0), Fraction(0))
+    if is_long(pmf, shift):
+        return enclosed_delta(pmf, growth, shift)
+    upper = worst_hockey_stick(pmf, growth.lower, shift)
+    return Enclosure(worst_hockey_stick(pmf, growth.upper, shift) if growth.width else upper, upper)
 
 
 def is_pure(pmf: Pmf, epsilon: Fraction, shift: int) -> bool:

@@ -19,7 +19,9 @@ from itertools import accumulate
 from operator import mul
 from typing import NamedTuple
 
+from dpopt.errors import InputError
 from dpopt.pmf import Pmf
+from dpopt.privacy.enclosed import is_long
 from dpopt.privacy.shifts import deciding_shifts, explicit_weights
 
 __all__ = ["Curve", "Losses"]
@@ -106,6 +108,14 @@ class Losses:
     pmf: Pmf
     shift: int
     bits: int
+
+    def __post_init__(self) -> None:
+        if is_long(self.pmf, self.shift):
+            raise InputError(
+                "sensitivity",
+                f"is {self.shift} lattice steps, too many for a whole profile of noise with such short tails "
+                "(dpopt.delta answers one epsilon at a time; or take a coarser step)",
+            )
 
     def __iter__(self) -> Iterator[Curve]:
         return iter(self._kept) if self._kept is not None else self._built()

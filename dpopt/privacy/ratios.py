@@ -8,10 +8,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
+from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 from dpopt.privacy.shifts import explicit_weights
 
-__all__ = ["RatioPair", "largest_ratio", "largest_ratio_pair", "sliding_argmax"]
+_MOST_BITS = 1 << 20  # of the power of a tail ratio: a few seconds
+
+__all__ = ["RatioPair", "is_too_long", "largest_ratio", "largest_ratio_pair", "sliding_argmax"]
 
 
 def sliding_argmax(values: Sequence[int], reach: int) -> Iterator[int]:
@@ -88,7 +91,12 @@ def largest_ratio_pair(pmf: Pmf, shift: int) -> RatioPair:
     assert tails is not None  # a finite support ends beside zeros
     assert tails.left is not None
     assert tails.right is not None
-    blocks = max((shift - size - tails.period) // tails.period, 0)
+    blocks = _blocks_beyond(pmf, shift)
+    if is_too_long(pmf, shift):
+        raise InputError(
+            "sensitivity",
+            f"is {shift} lattice steps, too many for the exact ratio of such short tails; use a coarser step",
+        )
     near = shift - blocks * tails.period
     start, weights, _ = explicit_weights(pmf, near)
     best = [(-1, -1, 1, 1)] * 3  # the unlikely point to the left of the core, in it, to the right
@@ -104,6 +112,20 @@ def largest_ratio_pair(pmf: Pmf, shift: int) -> RatioPair:
         if i >= 0 and over * found.denominator > found.numerator * under:
             found = RatioPair(start + i, start + j + blocks * period, over, under)
     return found
+
+
+def is_too_long(pmf: Pmf, shift: int) -> bool:
+    """Whether the largest ratio would be a number of more than a million bits."""
+    if pmf.tails is None or pmf.tails.left is None or pmf.tails.right is None:
+        return False
+    longest = max(ratio.denominator.bit_length() for ratio in (pmf.tails.left, pmf.tails.right))
+    return _blocks_beyond(pmf, shift) * longest > _MOST_BITS
+
+
+def _blocks_beyond(pmf: Pmf, shift: int) -> int:
+    """Periods of a tail that a shift passes over, whatever the two points are."""
+    assert pmf.tails is not None
+    return max((shift - len(pmf.weights) - pmf.tails.period) // pmf.tails.period, 0)
 
 
 def _mass_beside_zero(pmf: Pmf) -> RatioPair | None:
