@@ -38,7 +38,7 @@ _LABELS = {
     "max-entropy": "entropy",
     "min-expected-cost": "expected cost",
     "min-wasserstein": "Wasserstein",
-    "min-wasserstein-relaxation": "relaxed Wasserstein",
+    "min-wasserstein-relaxation": "relaxation",
     "min-delta": "delta",
 }
 

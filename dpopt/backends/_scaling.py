@@ -19,6 +19,7 @@ __all__ = ["Scaling", "finite_or_error", "tame"]
 
 logger = logging.getLogger(__name__)
 
+_WIDEST = 500  # a factor of a row times one of a column is still a float
 ROUNDS = 6
 """Sweeps of geometric scaling; the factors barely move after a few."""
 
@@ -107,7 +108,8 @@ def _geometric_factors(program: Program) -> tuple[np.ndarray, np.ndarray]:
         row_log = -_middle(log_size + column_log[column], row, row_log.size)
         column_log = -_middle(log_size + row_log[row], column, column_log.size)
         column_log[program.integer] = 0.0
-    return np.exp2(np.round(row_log)), np.exp2(np.round(column_log))
+    factors = (np.exp2(np.clip(np.round(log), -_WIDEST, _WIDEST)) for log in (row_log, column_log))
+    return next(factors), next(factors)
 
 
 def _middle(values: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:

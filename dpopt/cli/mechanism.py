@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -45,6 +46,10 @@ def mechanism(
         str | None, typer.Option(metavar="COST", help="absolute or square: what the optimal staircase is optimal for.")
     ] = None,
     csv: Csv = None,
+    pmf: Annotated[
+        Path | None,
+        typer.Option(metavar="OUT", readable=False, help="Write the noise here, for privacy, sample and add-noise."),
+    ] = None,
     as_json: Json = False,
 ) -> Result:
     """Parameters of named noise for a wanted (epsilon, delta), with what is proved of it and what it costs."""
@@ -52,10 +57,12 @@ def mechanism(
     from dpopt.mechanisms.side_by_side import PAPER_WIDTHS, mechanism_table
 
     require_writable("--csv", csv)
+    require_writable("--pmf", pmf)
     moved = read_moves(sensitivity)
     if name == _ALL:
-        if cost is not None:
-            raise InputError("--cost", "goes with optimal-staircase alone")
+        for option, value in (("--cost", cost), ("--pmf", pmf)):
+            if value is not None:
+                raise InputError(option, "goes with one mechanism, not with all")
         with progress("calibrating"):
             table = mechanism_table(epsilon, moved, delta=delta, step=step, widths=width or PAPER_WIDTHS)
             text = json_text(table.to_dict()) if as_json else str(table)
@@ -70,6 +77,7 @@ def mechanism(
             found = calibrate(name, epsilon=epsilon, delta=delta, sensitivity=moved, step=step, **chosen)
             text = json_text(found.to_dict()) if as_json else str(found)
         rows = (found,)
+        save(pmf, json_text(found.pmf.to_dict()) + "\n")
     if csv is not None:
         save(csv, csv_text(_COLUMNS, [_cells(row) for row in rows]))
     return Result(text)

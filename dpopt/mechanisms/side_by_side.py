@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpopt.arithmetic import Number, exact
+from dpopt.arithmetic import Number, exact, exact_integer
 from dpopt.errors import InputError
 from dpopt.mechanisms.calibration import Calibrated, Mechanism, calibrate
 
@@ -104,7 +104,8 @@ def mechanism_table(
     asked: dict[str, Number] = {"epsilon": epsilon, "delta": delta, "sensitivity": sensitivity, "step": step}
     rows: list[Calibrated] = []
     missing = []
-    stairs = tuple(widths)
+    numbers = {name: exact(value, name) for name, value in asked.items()}
+    stairs = _read_widths(widths)
     for mechanism in Mechanism:
         choices = [{"width": width} for width in stairs] if mechanism is Mechanism.STAIRCASE else [{}]
         try:
@@ -114,6 +115,14 @@ def mechanism_table(
                 raise
             missing.append((mechanism, str(error)))
     if not rows:
-        raise InputError("epsilon", f"and delta are reached by no mechanism: {missing[0][1]}")
-    numbers = {name: exact(value, name) for name, value in asked.items()}
+        raise InputError("epsilon", f"{epsilon} with delta {delta} is reached by no mechanism ({missing[0][1]})")
     return MechanismTable(rows=tuple(rows), missing=tuple(missing), **numbers)
+
+
+def _read_widths(widths: object) -> tuple[int, ...]:
+    if isinstance(widths, str) or not isinstance(widths, Iterable):
+        raise InputError("widths", f"must be a list of integers, not {widths!r}")
+    found = tuple(exact_integer(width, f"widths[{i}]", at_least=1) for i, width in enumerate(widths))
+    if len(set(found)) < len(found):
+        raise InputError("widths", f"must not name a width twice, as {list(found)} does")
+    return found

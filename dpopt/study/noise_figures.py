@@ -318,7 +318,9 @@ def _comparison(
             distances = (float(term.value(pmf)) for pmf in others.values())
             rows.append((input_text(law), float(place), float(best.value), *distances, float(best.gap or 0)))
     drawn = ("optimal", *noises[0])
-    panels = tuple(Panel(f"input {name}", axis, drawn, "W1", only=(("input", name),)) for name in map(input_text, laws))
+    panels = tuple(
+        Panel(f"input {name}", axis, drawn, "W1", only=(("input", name),), log_y=True) for name in map(input_text, laws)
+    )
     return Figure(name, title, ("input", axis, *drawn, "gap"), tuple(rows), panels)
 
 

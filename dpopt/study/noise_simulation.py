@@ -201,8 +201,8 @@ def simulated_wasserstein(
     ['average', 'minimum', 'maximum', 'smallest', 'frequency', 'frequency', 'frequency', 'frequency']
     """
     law = gaussian(0, 5) if input is None else input
-    if not settings:
-        raise InputError("settings", "must hold at least one pair (epsilon, sensitivity)")
+    if not settings or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in settings):
+        raise InputError("settings", f"must be a list of pairs (epsilon, sensitivity), not {settings!r}")
     found = [
         simulate(
             law, epsilon=e, sensitivity=m, size=size, runs=runs, widths=widths, backend=backend, randomness=randomness

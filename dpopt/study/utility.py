@@ -127,7 +127,7 @@ def relaxation_problems(
 def optimum_beside_relaxation(
     input: Distribution | Pmf | None = None,  # noqa: A002  # the paper's word
     *,
-    epsilon: Number = 2,
+    epsilon: Number = 3,
     sensitivity: Number = 15,
     half_width: int = 30,
     backend: str = "auto",

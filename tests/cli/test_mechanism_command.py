@@ -61,7 +61,9 @@ def test_all_side_by_side(dpopt_run) -> None:
     ("staircase --epsilon 1", "--width: is needed once with staircase"),
     ("staircase --epsilon 1 --width 1 --width 2", "--width: is needed once with staircase"),
     ("laplace --epsilon 1 --width 2", "width: is for staircase noise, not for laplace"),
-    ("all --epsilon 1 --cost square", "--cost: goes with optimal-staircase alone"),
+    ("all --epsilon 1 --pmf x.json", "--pmf: goes with one mechanism, not with all"),
+    ("laplace --epsilon 1 --pmf nowhere/x.json", "--pmf: nowhere/x.json cannot be written"),
+    ("all --epsilon 1 --cost square", "--cost: goes with one mechanism, not with all"),
     ("laplace --epsilon 1e-300", "epsilon: asks for noise that is out of reach: scale"),
     ("laplace --epsilon 1 --sensitivity 1e7", "sensitivity: must be at most 1000000, not 1e7"),
     ("laplace --epsilon 1 --csv nowhere/x.csv", "--csv: nowhere/x.csv cannot be written: there is no directory"),
@@ -70,3 +72,13 @@ def test_all_side_by_side(dpopt_run) -> None:
 def test_what_is_refused(dpopt_run, words: str, message: str) -> None:
     """One line on standard error, exit status 2, nothing on standard output."""
     assert dpopt_run(f"mechanism {words}").refusal().startswith(message)
+
+
+def test_noise_by_name_goes_on_to_the_release(dpopt_run) -> None:
+    """What `mechanism` writes is what `privacy`, `sample` and `add-noise` read."""
+    assert dpopt_run("mechanism optimal-staircase --epsilon 2 --sensitivity 15 --pmf noise.json").status == 0
+    curve = dpopt_run("privacy noise.json --sensitivity 15 --epsilon 2 --json").json()["curve"]
+    assert curve[0]["delta_upper"] == 0
+    Path("counts.csv").write_text("count\n100\n200\n")
+    assert dpopt_run("add-noise counts.csv noise.json").status == 0
+    assert len(dpopt_run("sample noise.json --size 7").out.split()) == 7

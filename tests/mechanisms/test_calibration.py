@@ -242,7 +242,11 @@ def test_table_v_side_by_side() -> None:
     (lambda: calibrate("laplace", epsilon=1, step=2), "sensitivity: must be at least the lattice step 2"),
     (lambda: paper_guarantee(3), "noise: must be named noise such as dpopt.laplace(3), not 3"),
     (lambda: paper_guarantee(poisson(3)), "noise: must be a kind of noise that the noise paper treats, not poisson"),
-    (lambda: mechanism_table(0), "epsilon: and delta are reached by no mechanism"),
+    (lambda: mechanism_table(0), "epsilon: 0 with delta 0 is reached by no mechanism"),
+    (lambda: mechanism_table(float("nan")), "epsilon: must be finite, not nan"),
+    (lambda: mechanism_table(1, widths=5), "widths: must be a list of integers, not 5"),
+    (lambda: mechanism_table(1, widths="15"), "widths: must be a list of integers, not '15'"),
+    (lambda: mechanism_table(1, widths=[3, 3]), "widths: must not name a width twice"),
 ])  # fmt: skip
 def test_what_is_wrong_is_said(ask: Callable[[], Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
