@@ -21,6 +21,7 @@ from dpopt.program.program import Program
 from dpopt.program.reductions import Reduction, reduce
 from dpopt.proof.infeasible import find_conflict, strictly_feasible
 from dpopt.proof.prove import Outcome, Verified, better_bound, prove_point
+from dpopt.proof.staircases import with_best_staircase
 from dpopt.solution import Certificate, Repair, Solution
 
 __all__ = ["read_backend", "read_given", "solve"]
@@ -109,7 +110,7 @@ class _Run:
             core = grown(core)
         assert best is not None
         self.claim, self.objective = claim, objective
-        return best
+        return self.timed("repair", lambda: with_best_staircase(self.problem, best))
 
     def next_candidate(self) -> bool:
         """Whether `auto` has another backend to try; it then is the current one."""
