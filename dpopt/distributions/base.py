@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from flint import arb
-
-from dpopt.arithmetic import ball, floor_scaled, round_scaled
+from dpopt.arithmetic import ball, floor_scaled
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 
@@ -24,7 +21,6 @@ __all__ = [
     "bounded",
     "decay",
     "falling_block",
-    "from_masses",
     "read_discretisation",
     "read_rate",
     "set_field",
@@ -64,22 +60,7 @@ class Distribution:
         raise TypeError(f"{type(self).__name__} does not say how to build its pmf")
 
 
-# --- masses and decays as rationals ----------------------------------------------------------------------------------
-
-
-def from_masses(mass: Callable[[int], Callable[[], arb]], *, mode: int, lowest: int | None) -> Pmf:
-    """Round every mass outward from the mode until it rounds to 0 on each side."""
-    right: list[int] = []
-    k = mode
-    while (weight := round_scaled(mass(k), BITS)) > 0:
-        right.append(weight)
-        k += 1
-    left: list[int] = []
-    k = mode - 1
-    while (lowest is None or k >= lowest) and (weight := round_scaled(mass(k), BITS)) > 0:
-        left.append(weight)
-        k -= 1
-    return Pmf(mode - len(left), tuple(reversed(left)) + tuple(right))
+# --- decays as rationals ----------------------------------------------------------------------------------
 
 
 def width_bits(rate: Fraction) -> int:

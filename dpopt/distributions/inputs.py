@@ -6,16 +6,18 @@ A Poisson or Gaussian probability is irrational. dpopt replaces it, once and for
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
+from functools import partial
+from itertools import count, takewhile
 from typing import ClassVar
 
-from flint import arb
+from flint import arb, ctx
 
-from dpopt.arithmetic import ball, exact, exact_integer, exact_positive
-from dpopt.distributions.base import MAX_POINTS, Distribution, bounded, from_masses, set_field
+from dpopt.arithmetic import ball, exact, exact_integer, exact_positive, round_scaled
+from dpopt.distributions.base import BITS, MAX_POINTS, Distribution, bounded, set_field
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 
@@ -45,7 +47,10 @@ class Poisson(Distribution):
         def mass(k: int) -> Callable[[], arb]:
             return lambda: (ball(rate).log() * k - ball(rate) - arb(k + 1).lgamma()).exp()
 
-        return from_masses(mass, mode=int(rate), lowest=0)
+        mode = int(rate)
+        right = _until_none(mass(k) for k in count(mode))
+        left = _until_none(mass(k) for k in range(mode - 1, -1, -1))
+        return Pmf(mode - len(left), (*reversed(left), *right))
 
 
 @dataclass(frozen=True)
@@ -68,16 +73,38 @@ class Gaussian(Distribution):
         bounded(self.sd, "sd")
 
     def _build(self) -> Pmf:
-        def upper(x: Fraction) -> arb:  # the survival function, accurate far out on the right
-            return (ball(x / self.sd) / arb(2).sqrt()).erfc() / 2
+        half = Fraction(1, 2)
+        right, left = math.ceil(self.mean + half), math.floor(self.mean - half)  # the first cells beside the mean
+        above = self._arm(right - half - self.mean)
+        below = above if self.mean - half - left == right - half - self.mean else self._arm(self.mean - half - left)
+        middle = []
+        if right - left == 2:  # the mean lies inside a cell
+            edges = left + half - self.mean, right - half - self.mean
+            middle = [round_scaled(lambda: self._upper(edges[0]) - self._upper(edges[1]), BITS)]
+        return Pmf(left + 1 - len(below), (*reversed(below), *middle, *above))
 
-        def mass(k: int) -> Callable[[], arb]:
-            near, far = k - self.mean - Fraction(1, 2), k - self.mean + Fraction(1, 2)
-            if far <= 0:
-                near, far = -far, -near  # by symmetry: no cancellation between two values near 1
-            return lambda: upper(near) - upper(far)
+    def _upper(self, x: Fraction) -> arb:
+        """The survival function at a distance x from the mean, accurate far out."""
+        return (ball(x / self.sd) / arb(2).sqrt()).erfc() / 2
 
-        return from_masses(mass, mode=round(self.mean), lowest=None)
+    def _arm(self, edge: Fraction) -> list[int]:
+        """The masses of the cells from an edge outward, until one rounds to 0; neighbours share an edge's ball."""
+        masses: list[int] = []
+        with ctx.workprec(BITS + 64):
+            near = self._upper(edge)
+            while True:
+                edge += 1
+                far = self._upper(edge)
+                found = ((near - far) * arb(2) ** BITS + arb("0.5")).floor().unique_fmpz()
+                # None: the ball lies across a tie of the rounding
+                mass = round_scaled(partial(self._cell, edge), BITS) if found is None else int(found)
+                if mass == 0:
+                    return masses
+                masses.append(mass)
+                near = far
+
+    def _cell(self, edge: Fraction) -> arb:
+        return self._upper(edge - 1) - self._upper(edge)
 
 
 @dataclass(frozen=True)
@@ -153,8 +180,13 @@ class Table(Distribution):
             raise InputError("weights", "must hold at least one positive weight")
 
     def _build(self) -> Pmf:
-        unit = lcm(*(w.denominator for w in self.weights))
+        unit = math.lcm(*(w.denominator for w in self.weights))
         integers = [int(w * unit) for w in self.weights]
         first = next(i for i, w in enumerate(integers) if w)
         last = len(integers) - next(i for i, w in enumerate(reversed(integers)) if w)
         return Pmf(self.low + first, integers[first:last])
+
+
+def _until_none(masses: Iterable[Callable[[], arb]]) -> list[int]:
+    """Masses rounded to multiples of 2^-128, as far as they do not round to 0."""
+    return list(takewhile(bool, (round_scaled(mass, BITS) for mass in masses)))
