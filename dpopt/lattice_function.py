@@ -223,7 +223,7 @@ class LatticeFunction:
         """
         last = first + len(weights) - 1
         outside = first + step >= self.end if step > 0 else last + step < self.start
-        if not outside:
+        if not outside and (self.table or self.left != self.right):
             sums = (w * self.tail_sum(first + i + step, step, ratio) for i, w in enumerate(weights) if w)
             return ratio * sum(sums, Fraction(0))
         polynomial = self.right if step > 0 else self.left

@@ -257,3 +257,10 @@ def test_what_cannot_be_held_is_said(build: Callable[[], Any], message: str) -> 
     with pytest.raises(InputError) as caught:
         build()
     assert str(caught.value).startswith(message)
+
+
+def test_moments_of_noise_that_lies_far_out() -> None:
+    """The tail on the near side passes over millions of points that are all below 2^-128: no powers are written out."""
+    far, near = dp.laplace(3, 10**6).pmf, dp.laplace(3).pmf
+    assert (far.mean - 10**6, far.start - 10**6) == (near.mean, near.start)
+    assert dp.delta(far, 1) == dp.delta(near, 1) == (0, 0)
