@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from dpopt.arithmetic import Enclosure, Number, as_enclosure, ball, exact
 from dpopt.errors import InputError
+from dpopt.text import decimal_text
 
 __all__ = ["LawAudit", "audit_laws"]
 
@@ -23,17 +25,21 @@ class LawAudit:
     epsilon : Fraction
         The claim.
     loss : Enclosure
-        The largest ``|ln(P / P')|`` over the outcomes that both laws give mass.
+        The largest ``|ln(P / P')|`` over the outcomes that both laws give mass, of those looked at.
     worst : object
         An outcome with that loss, or one that only one of the laws gives mass.
     one_sided : bool
         There is an outcome of the latter kind: no finite epsilon holds.
+    missing : tuple of Fraction
+        The mass that the law and its neighbour leave out for certain: what the outcomes not looked at have. A
+        violation that is found stays one; among these outcomes there may be worse ones.
     """
 
     epsilon: Fraction
     loss: Enclosure
     worst: Hashable
     one_sided: bool
+    missing: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
 
     @property
     def rejected(self) -> bool:
@@ -43,7 +49,11 @@ class LawAudit:
     def __str__(self) -> str:
         loss = "infinite" if self.one_sided else str(self.loss)
         verdict = "rejected" if self.rejected else "not rejected"
-        return f"epsilon = {self.epsilon} {verdict}: largest loss {loss} at {self.worst}"
+        found = f"epsilon = {self.epsilon} {verdict}: largest loss {loss} at {self.worst}"
+        if not any(self.missing):
+            return found
+        here, there = (decimal_text(mass, 3, up=None) for mass in self.missing)
+        return f"{found}; not looked at: mass {here} of the law, {there} of its neighbour"
 
 
 def audit_laws(law: Law, neighbour: Law, epsilon: Number) -> LawAudit:
@@ -52,9 +62,16 @@ def audit_laws(law: Law, neighbour: Law, epsilon: Number) -> LawAudit:
     Parameters
     ----------
     law, neighbour : mapping of outcome to probability
-        Exact numbers or enclosures. An outcome that is missing has probability 0.
+        Exact numbers or enclosures. A law is all of it, and what it does not list has probability 0, unless the upper
+        ends of its probabilities sum to less than 1. Then it is a part (of infinitely many outcomes, say): it must
+        list every outcome that the other law gives mass, with 0 where that is what is meant.
     epsilon : number
         The claim, at least 0.
+
+    Raises
+    ------
+    InputError
+        A law is no mapping, has no mass or more than 1, or is a part that leaves an outcome of the other open.
 
     Examples
     --------
@@ -62,35 +79,70 @@ def audit_laws(law: Law, neighbour: Law, epsilon: Number) -> LawAudit:
 
     >>> truth = {"yes": Fraction(3, 4), "no": Fraction(1, 4)}
     >>> lie = {"yes": Fraction(1, 4), "no": Fraction(3, 4)}
-    >>> print(audit_laws(truth, lie, 1))
-    epsilon = 1 rejected: largest loss 1.09861228867 at yes
+    >>> audit = audit_laws(truth, lie, 1)
+    >>> audit.rejected, audit.worst, round(float(audit.loss), 9)
+    (True, 'yes', 1.098612289)
     >>> audit_laws(truth, lie, "1.1").rejected
     False
     """
     claim = exact(epsilon, "epsilon")
     if claim < 0:
         raise InputError("epsilon", f"must be at least 0, not {claim}")
-    if not law or not neighbour:
-        raise InputError("neighbour" if law else "law", "must hold at least one outcome")
-    loss, worst = Enclosure(Fraction(0), Fraction(0)), next(iter(law))
-    for outcome in dict.fromkeys([*law, *neighbour]):
-        here, there = _read(law, outcome), _read(neighbour, outcome)
-        if here.upper == 0 and there.upper == 0:
+    here, there = _Law.of(law, "law"), _Law.of(neighbour, "neighbour")
+    loss, worst = Enclosure(Fraction(0), Fraction(0)), next(iter(here.chances))
+    for outcome in dict.fromkeys([*here.chances, *there.chances]):
+        chances = here.chance(outcome), there.chance(outcome)
+        if all(chance.upper == 0 for chance in chances):
             continue
-        if here.upper == 0 or there.upper == 0:
-            return LawAudit(claim, loss, outcome, one_sided=True)
-        found = _loss(here, there)
+        if any(chance.upper == 0 for chance in chances):
+            return LawAudit(claim, loss, outcome, one_sided=True, missing=(here.missing, there.missing))
+        found = _loss(*chances)
         if found.lower > loss.lower:
             worst = outcome
         loss = Enclosure(max(loss.lower, found.lower), max(loss.upper, found.upper))
-    return LawAudit(claim, loss, worst, one_sided=False)
+    return LawAudit(claim, loss, worst, one_sided=False, missing=(here.missing, there.missing))
 
 
-def _read(law: Law, outcome: Hashable) -> Enclosure:
-    chance = law.get(outcome, 0)
-    found = chance if isinstance(chance, Enclosure) else Enclosure(*2 * (exact(chance, f"law[{outcome!r}]"),))
+class _Law(NamedTuple):
+    """A law as it was read."""
+
+    argument: str
+    chances: dict[Hashable, Enclosure]
+    missing: Fraction
+
+    @classmethod
+    def of(cls, law: Law, argument: str) -> _Law:
+        """Every probability, and what they leave out."""
+        if not isinstance(law, Mapping):
+            raise InputError(argument, f"must be a mapping from outcomes to probabilities, not {law!r}")
+        if not law:
+            raise InputError(argument, "must hold at least one outcome")
+        chances = {outcome: _read(chance, f"{argument}[{outcome!r}]") for outcome, chance in law.items()}
+        least, most = (sum((chance[end] for chance in chances.values()), Fraction(0)) for end in (0, 1))
+        if most == 0:
+            raise InputError(argument, "must give some outcome a probability above 0")
+        if least > 1:
+            raise InputError(
+                argument, f"must have probabilities that sum to at most 1, not {decimal_text(least, 6, up=True)}"
+            )
+        return cls(argument, chances, max(1 - most, Fraction(0)))
+
+    def chance(self, outcome: Hashable) -> Enclosure:
+        """0 for an outcome that is not listed, where all is."""
+        if outcome not in self.chances and self.missing:
+            raise InputError(
+                self.argument,
+                f"must list {outcome!r} as the other law does (with 0 if it is impossible), "
+                f"since mass {decimal_text(self.missing, 3, up=None)} is missing",
+            )
+        return self.chances.get(outcome, Enclosure(Fraction(0), Fraction(0)))
+
+
+def _read(chance: object, argument: str) -> Enclosure:
+    ends = chance if isinstance(chance, Enclosure) else (chance, chance)
+    found = Enclosure(*(exact(end, argument) for end in ends))
     if not 0 <= found.lower <= found.upper <= 1 or (found.lower == 0 and found.upper > 0):
-        raise InputError(f"law[{outcome!r}]", f"must be a probability known to be 0 or positive, not {chance}")
+        raise InputError(argument, f"must be a probability known to be 0 or positive, not {chance}")
     return found
 
 

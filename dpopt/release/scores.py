@@ -6,7 +6,7 @@ follows that floor(q' / g) <= floor(q / g) + s / g (the gap paper, arXiv 2308.08
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
@@ -14,10 +14,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpopt.arithmetic import exact
+from dpopt.arithmetic import exact, exact_integer
 from dpopt.errors import InputError
+from dpopt.release.selection_design import truth
 
-__all__ = ["read_scores"]
+__all__ = ["read_integers", "read_scores"]
 
 _INT64_MAX = (1 << 63) - 1
 _ROOM = 1 << 62  # half of the range is left to the noise
@@ -47,7 +48,8 @@ def read_scores(scores: Any, units: int, *, round_down: bool = False) -> np.ndar
     Raises
     ------
     InputError
-        The scores are empty, not one-dimensional, or one of them is a truth value, NaN, infinite or no number.
+        The scores are empty, not one-dimensional, or one of them is a truth value, NaN, infinite or no number; or
+        `round_down` is neither True nor False.
 
     Examples
     --------
@@ -58,6 +60,7 @@ def read_scores(scores: Any, units: int, *, round_down: bool = False) -> np.ndar
     >>> read_scores([2**70], 1)
     array([1180591620717411303424], dtype=object)
     """
+    round_down = truth(round_down, "round_down")
     found = _as_array(scores)
     if found.ndim != 1:
         raise InputError("scores", f"must be one-dimensional, not of shape {found.shape}")
@@ -84,7 +87,7 @@ def _as_array(scores: Any) -> np.ndarray:
         if scores.dtype.kind in "iufOU":
             return scores
         raise InputError("scores", f"must be numbers, not an array of {scores.dtype}")
-    if isinstance(scores, str | bytes | Mapping | set | frozenset) or not isinstance(scores, Iterable):
+    if isinstance(scores, str | bytes | bytearray | Mapping | Set) or not isinstance(scores, Iterable):
         raise InputError("scores", f"must be a sequence or an array of numbers, not {type(scores).__name__}")
     values = list(scores)
     if set(map(type, values)) == {int} and min(values) >= -_INT64_MAX and max(values) <= _INT64_MAX:
@@ -182,3 +185,17 @@ def _narrowed(values: list[int]) -> np.ndarray:
     found = np.empty(len(values), dtype=object)
     found[:] = values
     return found
+
+
+def read_integers(values: object, argument: str, *, at_least: int | None = None) -> tuple[int, ...]:
+    """Read integers that come in an order, which those of a set or a dict do not.
+
+    >>> read_integers(["3", 4.0], "ids")
+    (3, 4)
+    """
+    if isinstance(values, str | bytes | bytearray | Mapping | Set) or not isinstance(values, Iterable):
+        raise InputError(argument, f"must be a sequence of integers, not {values!r}")
+    found = tuple(values)
+    if set(map(type, found)) == {int} and (at_least is None or min(found) >= at_least):
+        return found
+    return tuple(exact_integer(value, f"{argument}[{i}]", at_least=at_least) for i, value in enumerate(found))

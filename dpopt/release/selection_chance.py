@@ -4,9 +4,13 @@ Selection compares ``s_i = b_i + E_i`` with independent exponential E_i of rate 
 rounded scores, whose selection the discrete algorithm has exactly). At a level t above all other scores,
 ``P(s_j < t) = 1 - e^(-x (t - b_j))`` is linear in u, and so is the density of a winner.
 
-The product over the others is cut to the degree that matters: with ``a_j = e^(-x (last - b_j))`` and S their sum, its
-coefficient of ``u^p`` is at most ``S^p / p!``, and what is left out after degree p lies between 0 and the next term,
-with alternating sign (Bonferroni). A million scores far below the k-th largest cost no more than a few.
+The product over the others is cut twice. With ``a_j = e^(-x (last - b_j))`` and S their sum:
+
+- *In degree.* Its coefficient of ``u^p`` is at most ``S^p / p!``, and what is left out after degree p lies between 0
+  and the next term, with alternating sign (Bonferroni). A million scores far below the k-th cost no more than a few.
+- *In range.* The product is at most ``e^(-S u)``, so that among many close scores (sparse counts, where most are 0) all
+  but a little of the integral lies at ``u < U``, a few times k / S. The polynomial is in ``v = u / U``, and what lies
+  beyond is bounded.
 """
 
 from __future__ import annotations
@@ -14,16 +18,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
-from math import comb, exp, factorial, perm
+from math import ceil, comb, exp, factorial, isqrt, perm, prod
 from typing import NamedTuple
 
-from flint import arb, arb_poly, ctx
+from flint import arb, arb_poly, arb_series, ctx
 
 from dpopt.arithmetic import ball
 
 __all__ = ["Field", "chance_of_order", "chance_of_set"]
-
-_MOST = 200.0  # expected number of others above the k-th largest score, beyond which a bound has to do
 
 
 class Field(NamedTuple):
@@ -38,18 +40,10 @@ class Field(NamedTuple):
         ordered = sorted(values, reverse=True)
         return cls(ordered[:k], list(Counter(ordered[k:]).items()))
 
-    def nearest(self, rate: Fraction) -> Field:
-        """With the others that can be looked at together, from the largest on: all, or as many as `_MOST` lets."""
-        last, x = self.winners[-1], float(min(rate, Fraction(10**9)))
-        expected, found = 0.0, []
-        for value, many in self.others:  # floats will do: the chance is right for whichever others are left out
-            share = exp(-min(x * min(last - value, 10**12), 700.0))
-            if expected + many * share > _MOST:
-                found.append((value, int((_MOST - expected) / share)))
-                break
-            expected += many * share
-            found.append((value, many))
-        return Field(self.winners, found)
+    def is_certain(self, ordered: bool) -> bool:
+        """Whether any selection is a top k: all scores are equal, or all items are selected, in whatever order."""
+        least = self.others[-1][0] if self.others else self.winners[-1]
+        return least == self.winners[0] or not (self.others or ordered)
 
     def ways_of_set(self) -> int:
         """How many sets are a top k: choices among those that tie with the last winner."""
@@ -68,23 +62,48 @@ class Field(NamedTuple):
         return self.others[0][1] if self.others and self.others[0][0] == self.winners[-1] else 0
 
 
+class _Range(NamedTuple):
+    """Where to integrate: up to U, with bits to spare for what cancels; beyond it floats choose, and balls bound."""
+
+    reach: Fraction
+    spare: int
+
+    @classmethod
+    def of(cls, field: Field, rate: Fraction, *, lost: int) -> _Range:
+        """U = 1, or so far that about ``e^-precision`` of the integral is left out.
+
+        `lost` is how many times the bits of S U are lost to a result that is much smaller than the sums it comes from.
+        """
+        last, x = field.winners[-1], float(min(rate, Fraction(10**9)))
+        expected = sum(many * exp(-min(x * min(last - value, 10**12), 700.0)) for value, many in field.others)
+        k = len(field.winners)
+        enough = k + isqrt(2 * k * ctx.prec) + ctx.prec  # S u there: the integrand is like e^(-S u) u^(k - 1)
+        reach = Fraction(enough, ceil(expected)) if expected > enough else Fraction(1)
+        seen = min(enough, int(expected))
+        return cls(reach, 3 * seen + lost * seen.bit_length())
+
+
 def chance_of_set(field: Field, rate: Fraction) -> arb:
     """P(every winner's noisy score is above that of all others).
 
     The integral over 0 < u < 1 of Q(u) dg(u), with ``Q = P(all others < t)`` and ``g = P(all winners > t)``, which is
     the product of ``min(1, c_i u)``; u = 1 at the least winner's score.
     """
-    last = field.winners[-1]
-    polynomial = _all_below(field.others, last, rate)
-    pieces = sorted(Counter(field.winners).items())  # from u = 1, where the least winner starts to fail, to u = 0
-    total, active, height = arb(0), 0, 0
-    for place, (value, many) in enumerate(pieces):
-        active, height = active + many, height + many * (value - last)
-        start = _power(rate, value - last)
-        end = _power(rate, pieces[place + 1][0] - last) if place + 1 < len(pieces) else arb(0)
-        inside = polynomial.left_shift(active - 1).integral()
-        total += active * _power(rate, -height) * (inside(start) - inside(end))
-    return total
+    last, (reach, spare) = field.winners[-1], _Range.of(field, rate, lost=isqrt(len(field.winners)))
+    with ctx.workprec(ctx.prec + spare):
+        below = _all_below(field.others, last, rate, reach)
+        pieces = sorted(Counter(field.winners).items())  # from u = 1, where the least winner starts to fail, to u = 0
+        ends = [(_power(rate, value - last) / ball(reach)).min(arb(1)) for value, _ in pieces] + [arb(0)]
+        total, active, height = arb(0), 0, 0
+        for place, (value, many) in enumerate(pieces):
+            active, height = active + many, height + many * (value - last)
+            if not ends[place + 1] >= 1:
+                inside = below.polynomial.left_shift(active - 1).integral()
+                lead = active * _power(rate, -height) * ball(reach) ** active
+                total += lead * (inside(ends[place]) - inside(ends[place + 1]))
+        # Beyond U, g' is at most m g(U) / U (u / U)^(m - 1), where m winners may fail at U.
+        failing = [factor for factor in _factors(field.winners, rate, reach) if not factor >= 1]
+        return total + below.beyond(len(failing)) * len(failing) * prod(failing, start=arb(1))
 
 
 def chance_of_order(field: Field, rate: Fraction) -> arb:
@@ -93,46 +112,99 @@ def chance_of_order(field: Field, rate: Fraction) -> arb:
     From the last winner to the first, P(s_i < t, s_i > s_{i+1} > ... > all others) is the integral of the one before
     against the density of s_i. It is needed from b_{i-1} >= b_i upward only, where it is one polynomial in u.
     """
-    winners = field.winners
-    below = _all_below(field.others, winners[-1], rate)
-    for place in range(len(winners) - 1, 0, -1):
-        sums = below.integral()
-        below = _scaled(arb_poly([sums(arb(1))]) - sums, _power(rate, winners[place - 1] - winners[place]))
-    sums = below.integral()
-    return sums(arb(1)) - sums(arb(0))
+    winners, (reach, spare) = field.winners, _Range.of(field, rate, lost=len(field.winners))
+    with ctx.workprec(ctx.prec + spare):
+        below = _all_below(field.others, winners[-1], rate, reach)
+        factors = _factors(winners, rate, reach)  # winner i's own u is factor * v
+        chance, total = below.polynomial, arb(0)
+        for factor in reversed(factors):
+            sums = factor * chance.integral()
+            total = sums((1 / factor).min(arb(1)))
+            chance = arb_poly([total]) - sums
+        # Beyond U, P(s_1 > ... > s_{k-1} > t) / u^(k - 1) falls in u; at U, winners that tie are in any order.
+        orders = prod(map(factorial, Counter(winners[:-1]).values()))
+        above = prod((factor.min(arb(1)) for factor in factors[:-1]), start=arb(1)) / orders
+        return total + below.beyond(len(winners)) * above * ball(reach)
 
 
-def _all_below(others: list[tuple[int, int]], last: int, rate: Fraction) -> arb_poly:
-    """The product of ``1 - a_j u`` for 0 <= u <= 1, up to an error of 2^-precision, which its first coefficient has."""
-    shares = [(_power(rate, last - value), many) for value, many in others]
+class _Below(NamedTuple):
+    """P(all others < t) as a polynomial in ``v = u / U`` for 0 <= v <= 1, and ``S U``."""
+
+    polynomial: arb_poly
+    expected: arb
+    is_all: bool
+
+    def beyond(self, power: int) -> arb:
+        """From 0 to a bound of the integral of ``P(all others < t) v^(power - 1)`` over v from 1 to 1 / U.
+
+        It is at most that of ``e^(-S U v) v^(power - 1)``, whose logarithm falls from 1 on by ``S U - power + 1``.
+        """
+        if self.is_all:
+            return arb(0)
+        falls = self.expected - power + 1
+        return arb(0).union((-self.expected).exp() / falls if falls > 0 else arb.pos_inf())
+
+
+def _all_below(others: list[tuple[int, int]], last: int, rate: Fraction, reach: Fraction) -> _Below:
+    """The product of ``1 - a_j U v``, up to an error of 2^-precision, which its first coefficient has."""
+    shares = [(ball(reach) * _power(rate, last - value), many) for value, many in others]
     count = sum(many for _, many in others)
     expected = sum((many * share for share, many in shares), arb(0))
     allowed, term, degree = arb(2) ** -ctx.prec, arb(1), 0
     while degree < count and not term < allowed:
         degree += 1
-        term = term * expected / degree  # at least the coefficient of u^degree
-    # Newton's identities: p e_p = e_{p-1} S_1 - e_{p-2} S_2 + ..., with power sums S_i of the a_j.
-    sums, powers = [], [arb(1)] * len(shares)
-    for _ in range(degree):
-        powers = [power * share for power, (share, _) in zip(powers, shares, strict=True)]
-        sums.append(sum((many * power for power, (_, many) in zip(powers, shares, strict=True)), arb(0)))
-    signed = [arb(1)]  # (-1)^p e_p
-    for p in range(1, degree + 1):
-        signed.append(-sum((signed[p - i] * sums[i - 1] for i in range(1, p + 1)), arb(0)) / p)
+        term = term * expected / degree  # at least the coefficient of v^degree
+    # The logarithm of the product is -(S_1 v + S_2 v^2 / 2 + ...), with power sums S_p of the a_j U.
+    sums = _power_sums(shares, expected, degree)
+    logarithm = [arb(0), *(-power_sum / p for p, power_sum in enumerate(sums, 1))]
+    coefficients = _exponential(logarithm)
     if degree < count:
-        signed[0] += (-term).union(term)
-    return arb_poly(signed)
+        coefficients[0] += (-term).union(term)
+    return _Below(arb_poly(coefficients), expected, reach == 1)
+
+
+def _power_sums(shares: list[tuple[arb, int]], expected: arb, most: int) -> list[arb]:
+    """The sums of the first powers of falling shares; those that no longer matter stand as a bound."""
+    sums, powers, left = [], [many * share for share, many in shares], len(shares)
+    sizes = [_log2(share) for share, _ in shares]
+    for p in range(1, most + 1):
+        while left and p > 1 and (p - 1) * sizes[left - 1] < -ctx.prec - 32:
+            left -= 1
+        if p > 1:
+            powers = [power * share for power, (share, _) in zip(powers[:left], shares, strict=False)]
+        total = sum(powers, arb(0))
+        if left < len(shares):  # the rest is at most its largest share, to the power p - 1, times its sum
+            total += arb(0).union(shares[left][0] ** (p - 1) * expected)
+        sums.append(total)
+    return sums
+
+
+def _log2(share: arb) -> float:
+    """About the logarithm of a positive ball, however small."""
+    mantissa, exponent = (int(part) for part in share.mid().man_exp())
+    return float(max(exponent + mantissa.bit_length(), -(10**15)))
+
+
+def _exponential(series: list[arb]) -> list[arb]:
+    """``e`` to a power series, to as many terms; halved first, and squared again: the plain way loses all digits."""
+    terms = len(series)
+    halvings = ceil(float(abs(series[1]).upper())).bit_length() if terms > 1 else 0
+    cap, ctx.cap = ctx.cap, terms
+    try:
+        small = arb_series([term / 2**halvings for term in series], prec=terms).exp()
+    finally:
+        ctx.cap = cap
+    found = arb_poly(small.coeffs())
+    for _ in range(halvings):
+        found = (found * found).truncate(terms)
+    return found.coeffs() + [arb(0)] * (terms - found.length())
+
+
+def _factors(winners: list[int], rate: Fraction, reach: Fraction) -> list[arb]:
+    """What turns v into each winner's own ``u = e^(-x (t - b_i))``."""
+    return [ball(reach) * _power(rate, winners[-1] - value) for value in winners]
 
 
 def _power(rate: Fraction, distance: int) -> arb:
     """``e^(-x distance)``."""
     return ball(-rate * distance).exp()
-
-
-def _scaled(polynomial: arb_poly, factor: arb) -> arb_poly:
-    """``p(factor * u)``."""
-    power, scaled = arb(1), []
-    for coefficient in polynomial.coeffs():
-        scaled.append(coefficient * power)
-        power *= factor
-    return arb_poly(scaled)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -13,9 +14,10 @@ from dpopt.arithmetic import Enclosure, Number, ball, enclosed, exact, exact_int
 from dpopt.errors import InputError
 from dpopt.release.selection_chance import Field, chance_of_order, chance_of_set
 
-__all__ = ["Chosen", "SelectionDesign", "least_selection_epsilon"]
+__all__ = ["Chosen", "SelectionDesign", "entries", "least_selection_epsilon", "truth"]
 
 _BITS = 64  # of a proved enclosure, relative to what it encloses
+_DECIDING_BITS = (24, 64, 256, 1024)  # to compare with a wanted chance: few nearly always do
 _STEPS = 30  # bisections: the least epsilon is known to a part in 2^30
 
 
@@ -55,8 +57,10 @@ class SelectionDesign:
     >>> design = SelectionDesign(2, 1, resolution="1/10")
     >>> design.rate, design.scale
     (Fraction(1, 40), Fraction(4, 1))
-    >>> print(design.gap_variance)  # far-apart scores; the continuous noise has 2 * 4^2
-    32.0008333854
+    >>> round(float(design.gap_variance), 9)  # far-apart scores; the continuous noise has 2 * 4^2
+    32.000833385
+    >>> SelectionDesign.from_dict(design.to_dict()) == design
+    True
     """
 
     k: int
@@ -81,8 +85,7 @@ class SelectionDesign:
                 "sensitivity",
                 f"must be an integer multiple of the resolution {self.resolution}, not {self.sensitivity}",
             )
-        if not isinstance(self.monotonic, bool):
-            raise InputError("monotonic", f"must be True or False, not {self.monotonic!r}")
+        object.__setattr__(self, "monotonic", truth(self.monotonic, "monotonic"))
 
     @property
     def units(self) -> int:
@@ -98,6 +101,23 @@ class SelectionDesign:
     def rate(self) -> Fraction:
         """x: the noise in units of the resolution is geometric, ``P(j) = (1 - e^-x) e^(-x j)``."""
         return self.resolution / self.scale
+
+    # --- text ----------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data with every exact number as a string, for JSON."""
+        return {
+            "k": self.k,
+            "epsilon": str(self.epsilon),
+            "resolution": str(self.resolution),
+            "sensitivity": str(self.sensitivity),
+            "monotonic": self.monotonic,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SelectionDesign:
+        """Read what `to_dict` wrote; an entry that is missing or unknown is an error that names it."""
+        return cls(**entries(data, "design", ("k", "epsilon", "resolution", "sensitivity", "monotonic")))
 
     # --- gaps ----------------------------------------------------------------------------------------------------
 
@@ -139,8 +159,8 @@ class SelectionDesign:
         Scores are compared after rounding down to the resolution, and any of several tied scores is as right as the
         others. The chance tells about the scores: for planning, take scores that are public or made up.
 
-        The enclosure is narrow, unless more than 200 other noisy scores are to be expected above the k-th largest
-        score: then the chance is small, and its lower end 0.
+        The enclosure is narrow, to about 60 bits, however many scores are close to the k-th largest one; it is 1
+        exactly where nothing can go wrong (all scores are equal, or all items are selected as a set).
 
         Parameters
         ----------
@@ -158,10 +178,15 @@ class SelectionDesign:
 
         Examples
         --------
-        >>> print(SelectionDesign(1, 1, resolution="1/2").chance([1, 0, 0]))
+        >>> round(float(SelectionDesign(1, 1, resolution="1/2").chance([1, 0, 0])), 12)
         0.516095820678
-        >>> print(SelectionDesign(2, 1).chance([40, 30, 10, 0], "order"))
+        >>> round(float(SelectionDesign(2, 1).chance([40, 30, 10, 0], "order")), 12)
         0.955321414813
+
+        One item ahead of a thousand that tie, of which any may be the second:
+
+        >>> round(float(SelectionDesign(2, 1).chance([60] + [0] * 1000)), 12)
+        0.999999984422
         """
         return _chance(self, _field(scores, self, round_down), _chosen(chosen))
 
@@ -181,7 +206,8 @@ def least_selection_epsilon(
 
     The probability grows with epsilon: where every selected score is at least every other one, a smaller scale of the
     same noise keeps a right selection right. The upper end is proved to reach `chance`, the lower end to miss it (or
-    it is 0: any epsilon will do).
+    it is 0: any epsilon will do). Take the upper end, and round it up where it has to be short: the nearest decimal
+    may miss the chance.
 
     Parameters
     ----------
@@ -193,12 +219,15 @@ def least_selection_epsilon(
     Raises
     ------
     InputError
-        An argument is out of range, or a small `chance` cannot be decided among many close scores.
+        An argument is out of range, or `chance` is so close to what some epsilon gives that 1000 bits do not tell.
 
     Examples
     --------
-    >>> print(least_selection_epsilon([40, 30, 10, 0], 2, "0.99"))
-    0.808201056672
+    >>> from dpopt.text import decimal_text
+    >>> decimal_text(least_selection_epsilon([40, 30, 10, 0], 2, "0.99").upper, 9, up=True)
+    '0.808201057'
+    >>> SelectionDesign(2, "0.808201057").chance([40, 30, 10, 0]).lower >= Fraction("0.99")
+    True
     """
     wanted, kind = exact(chance, "chance"), _chosen(chosen)
     if not 0 < wanted < 1:
@@ -213,13 +242,11 @@ def least_selection_epsilon(
     field = _field(scores, first, round_down)
 
     def reaches(epsilon: Fraction) -> bool:
-        for bits in (_BITS, 4 * _BITS, 16 * _BITS):
+        for bits in _DECIDING_BITS:
             found = _chance(replace(first, epsilon=epsilon), field, kind, bits)
             if found.lower >= wanted or found.upper < wanted:
                 return found.lower >= wanted
-        raise InputError(
-            "chance", f"{chance} cannot be decided at epsilon = {float(epsilon):.6g}: too many close scores"
-        )
+        raise InputError("chance", f"{chance} cannot be told from the chance at epsilon = {float(epsilon):.6g}")
 
     high = Fraction(1)
     if reaches(high):
@@ -249,14 +276,15 @@ def _field(scores: Any, design: SelectionDesign, round_down: bool) -> Field:
 
 
 def _chance(design: SelectionDesign, field: Field, chosen: Chosen, bits: int = _BITS) -> Enclosure:
-    near = field.nearest(design.rate)
+    if field.is_certain(chosen is Chosen.ORDER):
+        return Enclosure(Fraction(1), Fraction(1))
     if chosen is Chosen.SET:
         ways, compute = field.ways_of_set(), chance_of_set
     else:
         ways, compute = field.ways_of_order(), chance_of_order
-    found = enclosed(lambda: ways * compute(near, design.rate), bits)
+    found = enclosed(lambda: ways * compute(field, design.rate), bits)
     upper = min(found.upper, Fraction(1))
-    return Enclosure(min(found.lower, upper) if near == field else Fraction(0), upper)
+    return Enclosure(min(found.lower, upper), upper)
 
 
 def _chosen(value: object) -> Chosen:
@@ -271,3 +299,28 @@ def _positive(value: object, argument: str) -> Fraction:
     if number <= 0:
         raise InputError(argument, f"must be positive, not {number}")
     return number
+
+
+def truth(value: object, argument: str) -> bool:
+    """Read True or False, numpy's as well; what merely counts as true is an error.
+
+    >>> truth(True, "monotonic")
+    True
+    """
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise InputError(argument, f"must be True or False, not {value!r}")
+    return bool(value)
+
+
+def entries(data: object, argument: str, names: Sequence[str]) -> dict[str, Any]:
+    """Read a mapping that has exactly these entries.
+
+    >>> entries({"k": 2}, "design", ["k"])
+    {'k': 2}
+    """
+    if not isinstance(data, Mapping):
+        raise InputError(argument, f"must be a mapping with the entries {', '.join(names)}, not {type(data).__name__}")
+    for what, odd in (("is missing", set(names) - set(data)), ("is unknown", set(data) - set(names))):
+        if odd:
+            raise InputError(argument, f"must have the entries {', '.join(names)}: {sorted(map(str, odd))[0]!r} {what}")
+    return dict(data)

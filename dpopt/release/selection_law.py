@@ -17,14 +17,16 @@ from typing import Any, NamedTuple
 
 from flint import arb, arb_poly, fmpq, fmpq_poly
 
-from dpopt.arithmetic import Enclosure, Number, ball, enclosed, exact_integer
+from dpopt.arithmetic import Enclosure, Number, ball, enclosed, exact, exact_integer
 from dpopt.errors import InputError
-from dpopt.release.scores import read_scores
+from dpopt.release.scores import read_integers, read_scores
 from dpopt.release.selection_design import SelectionDesign
 
 __all__ = ["Fit", "Outcome", "SelectionLaw", "selection_law"]
 
 _MOST_ITEMS = 12  # an outcome sums over the subsets of carries and the powers of every other item
+_LEAST_EXPONENT = 8_000  # e^-8000 times the number of terms is below 2^-8192: what is smaller is only bounded
+_NEXT_TO_NOTHING = Enclosure(Fraction(0), Fraction(1, 1 << 8192))
 _LEAST_EXPECTED = 5  # draws, in a cell of a chi-square test
 
 
@@ -33,6 +35,14 @@ class Outcome(NamedTuple):
 
     ids: tuple[int, ...]
     gaps: tuple[int, ...]
+
+
+class _Part(NamedTuple):
+    """What has the probability ``(1 - e^-x)^(k+1) e^(-x start)`` times a sum over the cells of the (k+1)-th item."""
+
+    start: int  # units of noise that its first term takes
+    depths: tuple[int, ...]  # how far that cell is above the other scores
+    carries: tuple[int, ...]
 
 
 class Fit(NamedTuple):
@@ -50,17 +60,23 @@ class SelectionLaw:
     Parameters
     ----------
     values : tuple of int
-        The scores in units of the resolution.
+        The scores in units of the resolution, at most 12.
     k : int
+        At least 1 and less than the number of scores.
     rate : Fraction
-        x of the geometric noise, in one unit.
+        x of the geometric noise, in one unit; positive.
+
+    Raises
+    ------
+    InputError
+        A parameter is out of range, or an outcome asked for is none.
 
     Examples
     --------
     >>> law = SelectionLaw((2, 0, 0), 1, Fraction(1, 4))
-    >>> print(law.probability([0], [1]))
-    0.0900427701661
-    >>> print(law.chance_of([0]))
+    >>> round(float(law.probability([0], [1])), 12)
+    0.090042770166
+    >>> round(float(law.chance_of([0])), 12)
     0.516095820678
     """
 
@@ -68,10 +84,22 @@ class SelectionLaw:
     k: int
     rate: Fraction
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", read_integers(self.values, "values"))
+        object.__setattr__(self, "k", exact_integer(self.k, "k", at_least=1))
+        object.__setattr__(self, "rate", exact(self.rate, "rate"))
+        if not self.k < len(self.values) <= _MOST_ITEMS:
+            raise InputError(
+                "values", f"must be more than k = {self.k} and at most {_MOST_ITEMS}, not {len(self.values)}"
+            )
+        if self.rate <= 0:
+            raise InputError("rate", f"must be positive, not {self.rate}")
+
     def outcomes(self, below: int) -> Iterator[Outcome]:
         """Every outcome whose gaps are all less than `below` units."""
+        most = exact_integer(below, "below", at_least=1)
         for ids in permutations(range(len(self.values)), self.k):
-            for gaps in product(range(below), repeat=self.k):
+            for gaps in product(range(most), repeat=self.k):
                 yield Outcome(ids, gaps)
 
     def table(self, below: int) -> dict[Outcome, Enclosure]:
@@ -79,7 +107,7 @@ class SelectionLaw:
         return {outcome: self.probability(*outcome) for outcome in self.outcomes(below)}
 
     def probability(self, ids: Sequence[int], gaps: Sequence[int]) -> Enclosure:
-        """The probability of this outcome.
+        """The probability of this outcome; one below ``2^-8192`` is given as between 0 and that.
 
         Parameters
         ----------
@@ -89,26 +117,30 @@ class SelectionLaw:
             In units of the resolution, at least 0.
         """
         order = self._ids(ids)
-        steps = tuple(exact_integer(gap, f"gaps[{i}]", at_least=0) for i, gap in enumerate(gaps))
+        steps = read_integers(gaps, "gaps", at_least=0)
         if len(steps) != self.k:
             raise InputError("gaps", f"must be k = {self.k} integers, not {len(steps)}")
-        others = [item for item in range(len(self.values)) if item not in order]
-        return enclosed(lambda: sum((self._with_next(order, steps, item, others) for item in others), arb(0)))
+        parts = list(self._parts(order, steps))
+        if self.rate * min(part.start for part in parts) > _LEAST_EXPONENT:  # each is at most e^(-x start)
+            return _NEXT_TO_NOTHING
+        return enclosed(lambda: sum(map(self._of_part, parts), arb(0)))
 
-    def _with_next(self, ids: tuple[int, ...], gaps: tuple[int, ...], following: int, others: list[int]) -> arb:
-        """The part of an outcome's probability in which `following` is the (k+1)-th item."""
-        rest = [self.values[item] for item in others if item != following]
-        scores = [*(self.values[item] for item in ids), self.values[following]]
-        total = arb(0)
-        for carries in product((0, 1), repeat=self.k):
+    def _parts(self, ids: tuple[int, ...], gaps: tuple[int, ...]) -> Iterator[_Part]:
+        """An outcome by its (k+1)-th item and the carries of its gaps."""
+        others = [item for item in range(len(self.values)) if item not in ids]
+        for following, carries in product(others, product((0, 1), repeat=self.k)):
+            rest = [self.values[item] for item in others if item != following]
+            scores = [*(self.values[item] for item in ids), self.values[following]]
             above = [sum(gaps[i:]) + sum(carries[i:]) for i in range(self.k)] + [0]  # cells over that of `following`
             least = max([*rest, *(score - up for score, up in zip(scores, above, strict=True))])
             start = sum(least + up - score for score, up in zip(scores, above, strict=True))
-            lead = ball(-self.rate * start).exp() * (1 - self._power(1)) ** (self.k + 1)
-            total += lead * self._sum_over_cells([least - value for value in rest], carries)
-        return total
+            yield _Part(start, tuple(least - value for value in rest), carries)
 
-    def _sum_over_cells(self, depths: list[int], carries: tuple[int, ...]) -> arb:
+    def _of_part(self, part: _Part) -> arb:
+        lead = ball(-self.rate * part.start).exp() * (1 - self._power(1)) ** (self.k + 1)
+        return lead * self._sum_over_cells(part.depths, part.carries)
+
+    def _sum_over_cells(self, depths: tuple[int, ...], carries: tuple[int, ...]) -> arb:
         """The sum over the cells T of the (k+1)-th item, from the least one on, relative to its first term's lead.
 
         With ``w = e^(-x (T - least))`` another item lies in a lower cell with probability ``1 - a w``, and in the same
@@ -136,8 +168,14 @@ class SelectionLaw:
         return ball(-self.rate * exponent).exp()
 
     def chance_of(self, ids: Sequence[int]) -> Enclosure:
-        """The probability that these items are selected in this order, whatever the gaps."""
+        """The probability that these items are selected in this order, whatever the gaps; bounded where next to 0."""
         order = self._ids(ids)
+        least, most = self.values[order[0]], 0  # an item m below a later one is ahead of it with e^(-x m) / 2
+        for item in order[1:]:
+            least, most = min(least, self.values[item]), max(most, self.values[item] - least)
+        most = max(most, *(value - least for item, value in enumerate(self.values) if item not in order))
+        if self.rate * most > _LEAST_EXPONENT:
+            return _NEXT_TO_NOTHING
         return enclosed(lambda: self._chance_of(order))
 
     def _chance_of(self, ids: tuple[int, ...]) -> arb:
@@ -191,6 +229,8 @@ class SelectionLaw:
         """
         from scipy.special import gammaincc
 
+        if not isinstance(counts, Mapping):
+            raise InputError("counts", f"must be a mapping from outcomes to numbers of draws, not {counts!r}")
         draws = sum(counts.values())
         statistic, cells, seen, expected = 0.0, 0, 0, 0.0
         for outcome, chance in self.table(below).items():
@@ -209,7 +249,7 @@ class SelectionLaw:
         return Fit(statistic, cells - 1, float(gammaincc((cells - 1) / 2, statistic / 2)))
 
     def _ids(self, ids: Sequence[int]) -> tuple[int, ...]:
-        order = tuple(exact_integer(item, f"ids[{i}]", at_least=0) for i, item in enumerate(ids))
+        order = read_integers(ids, "ids", at_least=0)
         if len(order) != self.k or len(set(order)) != self.k or max(order) >= len(self.values):
             raise InputError("ids", f"must be k = {self.k} different items below {len(self.values)}, not {list(order)}")
         return order
@@ -230,8 +270,8 @@ def selection_law(
     Examples
     --------
     >>> law = selection_law([1, 0, 0], 1, 1, resolution="1/2")
-    >>> print(law.probability([1], [2]))
-    0.0324612860393
+    >>> round(float(law.probability([1], [2])), 12)
+    0.032461286039
     """
     design = SelectionDesign(
         k,

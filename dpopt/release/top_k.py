@@ -10,18 +10,18 @@ on how many noisy scores tie.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpopt.arithmetic import Number
+from dpopt.arithmetic import Number, exact
 from dpopt.errors import InputError
 from dpopt.release.leading import Leading, ranked_items, refined_items
 from dpopt.release.randomness import Randomness, read_randomness
-from dpopt.release.scores import read_scores
-from dpopt.release.selection_design import SelectionDesign
+from dpopt.release.scores import read_integers, read_scores
+from dpopt.release.selection_design import SelectionDesign, entries, truth
 
 if TYPE_CHECKING:
     from dpopt.release.gap_estimates import GapEstimates
@@ -58,12 +58,37 @@ class TopK:
         k, epsilon, resolution, sensitivity, monotonic.
     secure : bool
         Whether every draw came from the operating system's secure generator.
+
+    Raises
+    ------
+    InputError
+        Not k different positions, not k gaps in whole units, or a design that is none.
+
+    Examples
+    --------
+    >>> top = TopK((4, 0), (100, 31), SelectionDesign(2, 1), secure=True)
+    >>> top.gaps
+    (Fraction(10, 1), Fraction(31, 10))
+    >>> TopK.from_dict(top.to_dict()) == top  # select today, combine later
+    True
     """
 
     ids: tuple[int, ...]
     gaps_in_units: tuple[int, ...]
     design: SelectionDesign
     secure: bool
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.design, SelectionDesign):
+            raise InputError("design", f"must be a SelectionDesign, not {self.design!r}")
+        for name in ("ids", "gaps_in_units"):
+            found = read_integers(getattr(self, name), name, at_least=0)
+            if len(found) != self.k:
+                raise InputError(name, f"must be k = {self.k} integers, not {len(found)}")
+            object.__setattr__(self, name, found)
+        if len(set(self.ids)) != self.k:
+            raise InputError("ids", f"must be k = {self.k} different positions, not {list(self.ids)}")
+        object.__setattr__(self, "secure", truth(self.secure, "secure"))
 
     @property
     def k(self) -> int:
@@ -98,6 +123,12 @@ class TopK:
         variances : number or sequence of number
             Of the measurements.
 
+        Raises
+        ------
+        InputError
+            There are not k measurements, or they come without an order: of a dict by position, pass
+            ``[measured[i] for i in top.ids]``.
+
         Examples
         --------
         >>> top = TopK((4, 0), (100, 31), SelectionDesign(2, 1), secure=True)
@@ -107,15 +138,20 @@ class TopK:
         50.675    6.66669   8
         43.325    6.66669   8
         """
-        from dpopt.release.gap_estimates import combine_gaps
+        from dpopt.release.gap_estimates import combine_gaps, read_numbers
 
+        measured = read_numbers(measurements, "measurements")
+        if len(measured) != self.k:
+            raise InputError(
+                "measurements", f"must be {self.k} numbers, one for each of the selected items, not {len(measured)}"
+            )
         square = self.resolution**2
         variance, covariance = (
             square * ((ends.lower + ends.upper) / 2 / square).limit_denominator(10**9)
             for ends in (self.design.gap_variance, self.design.gap_covariance)
         )
         return combine_gaps(
-            measurements,
+            measured,
             self.gaps,
             variances=variances,
             gap_variance=variance,
@@ -128,13 +164,24 @@ class TopK:
         return {
             "ids": list(self.ids),
             "gaps": [str(gap) for gap in self.gaps],
-            "k": self.k,
-            "epsilon": str(self.epsilon),
-            "resolution": str(self.resolution),
-            "sensitivity": str(self.design.sensitivity),
-            "monotonic": self.design.monotonic,
+            **self.design.to_dict(),
             "secure": self.secure,
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TopK:
+        """Read what `to_dict` wrote; an entry that is missing, unknown or no multiple of the resolution is an error."""
+        design = ("k", "epsilon", "resolution", "sensitivity", "monotonic")
+        found = entries(data, "selection", ("ids", "gaps", *design, "secure"))
+        made = SelectionDesign.from_dict({name: found[name] for name in design})
+        gaps = found["gaps"]
+        if not isinstance(gaps, list | tuple):
+            raise InputError("gaps", f"must be a list, not {gaps!r}")
+        units = [exact(gap, f"gaps[{i}]") * made.units for i, gap in enumerate(gaps)]
+        for i, unit in enumerate(units):
+            if unit.denominator != 1:
+                raise InputError(f"gaps[{i}]", f"must be a multiple of the resolution {made.resolution}, not {gaps[i]}")
+        return cls(found["ids"], tuple(int(unit) for unit in units), made, found["secure"])
 
 
 def noisy_top_k(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -11,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpopt.errors import InputError
-from dpopt.release.gap_estimates import combine_gaps
+from dpopt.release.gap_estimates import GapEstimates, combine_gaps
 from dpopt.release.randomness import InsecureRandomness
 from dpopt.release.selection_design import SelectionDesign
 from dpopt.release.top_k import TopK, noisy_top_k
+from dpopt.text import decimal_text
 
 FRACTIONS = st.fractions(-50, 50, max_denominator=20)
 POSITIVE = st.fractions("1/10", 50, max_denominator=20)
@@ -161,6 +163,91 @@ def test_what_is_refused(changed: dict[str, Any], message: str) -> None:
         combine_gaps(arguments.pop("measurements"), arguments.pop("gaps"), **arguments)
 
 
-def test_an_impossible_covariance_is_refused() -> None:
-    with pytest.raises(InputError, match="gap_covariance: must be a covariance of noises"):
-        combine_gaps([1] * 6, [0] * 5, variances="1/10", gap_variance=1, gap_covariance=5)
+@pytest.mark.parametrize(
+    ("count", "shared", "possible"),
+    [
+        (2, 16, True),  # two gaps that always agree: cos(pi / 3) = 1/2
+        (2, "-16.0000001", False),
+        (3, "11.313", True),  # 16 / sqrt 2 = 11.3137
+        (3, "11.314", False),
+        (5, "9.2376", True),  # 16 / sqrt 3 = 9.23760
+        (5, "-9.2377", False),
+        (5, 10, False),
+        (300, 8, True),
+        (300, -8, True),
+        (300, "8.0004", True),  # 8 / cos(pi / 301) = 8.000436
+        (300, "8.0005", False),
+        (2000, "8.0001", False),
+        (1, 1000, True),  # there is no other gap
+    ],
+)
+def test_a_covariance_that_gaps_can_have(count: int, shared: Any, possible: bool) -> None:
+    """The eigenvalues of their matrix are ``16 + 2 shared cos(pi j / (count + 1))``."""
+
+    def found(measurements: int) -> GapEstimates:
+        return combine_gaps([1] * measurements, [0] * count, variances=8, gap_variance=16, gap_covariance=shared)
+
+    for measurements in (count, count + 1):  # with and without the gap that tells nothing
+        if possible:
+            assert all(0 < variance <= 8 for variance in found(measurements).variances)
+        else:
+            with pytest.raises(InputError, match=f"gap_covariance: must lie within about .* of 0 for {count} gaps"):
+                found(measurements)
+
+
+def test_a_matrix_that_is_singular_too_early_is_refused() -> None:
+    """Minors 1, 1, 0, -1: two gaps may have it, three may not."""
+    with pytest.raises(
+        InputError, match="gap_covariance: must lie within about 0.707107 of 0 for 3 gaps of variance 1"
+    ):
+        combine_gaps([1] * 4, [0] * 3, variances=1, gap_variance=1, gap_covariance=1)
+
+
+def test_a_thousand_items() -> None:
+    """Exact fractions of tens of thousands of bits."""
+    k = 1000
+    top = TopK(tuple(range(k)), tuple(range(1, k + 1)), SelectionDesign(k, 1), secure=True)
+    truth = [Fraction(0)]
+    for gap in top.gaps[: k - 1]:
+        truth.append(truth[-1] - gap + top.design.gap_bias)
+    found = top.combine(truth, 8_000_000)
+    assert list(found.estimates) == truth  # gaps that agree change nothing
+    assert all(v.denominator > 10**1000 and 0 < v < 8_000_000 for v in found.variances)
+    assert 0.66 < found.gain < 0.67  # the gaps of one variance, and covariances that telescope: a third is left
+    assert len(str(found).splitlines()) == k + 2
+
+
+@given(st.integers(2, 7), st.data())
+@settings(max_examples=25, deadline=None)
+def test_the_fractions_are_in_lowest_terms(k: int, data: st.DataObject) -> None:
+    measured = data.draw(st.lists(FRACTIONS, min_size=k, max_size=k))
+    spread = data.draw(st.lists(POSITIVE, min_size=k, max_size=k))
+    found = combine_gaps(measured, [0] * (k - 1), variances=spread, gap_variance=2)
+    for number in (*found.estimates, *found.variances, found.gain):
+        assert math.gcd(number.numerator, number.denominator) == 1
+        assert number.denominator > 0
+    assert found.gain == 1 - sum(found.variances) / sum(spread)
+    cells = [line.split() for line in str(found).splitlines()[2:]]
+    assert [row[0] for row in cells] == [decimal_text(number, 6, up=None) for number in found.estimates]
+
+
+@pytest.mark.parametrize("odd", [{0: 5, 1: 4}, {5, 4}, frozenset({5, 4}), {5: 1, 4: 2}.keys()])
+def test_numbers_without_an_order_are_refused(odd: Any) -> None:
+    top = TopK((4, 0), (5, 1), SelectionDesign(2, 1), secure=True)
+    with pytest.raises(InputError, match="measurements: must be a list in the order of the selected items, not a"):
+        top.combine(odd, 1)
+    with pytest.raises(InputError, match="variances: must be a list in the order"):
+        top.combine([5, 4], odd)
+    for argument in ("measurements", "gaps", "variances"):
+        arguments = {"measurements": [5, 4], "gaps": [1, 1], "variances": [1, 1], argument: odd}
+        with pytest.raises(InputError, match=f"{argument}: must be a list in the order"):
+            combine_gaps(arguments.pop("measurements"), arguments.pop("gaps"), gap_variance=1, **arguments)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_one_measurement_for_each_selected_item(count: int) -> None:
+    """The last gap is to an item that is not selected: it has no measurement."""
+    top = TopK((4, 0), (5, 1), SelectionDesign(2, 1), secure=True)
+    message = f"measurements: must be 2 numbers, one for each of the selected items, not {count}"
+    with pytest.raises(InputError, match=message):
+        top.combine([5] * count, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 from fractions import Fraction
@@ -12,10 +13,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.integrate import quad
 
+from dpopt.arithmetic import Enclosure
 from dpopt.errors import InputError
+from dpopt.release import selection_chance
 from dpopt.release.selection_design import Chosen, SelectionDesign, least_selection_epsilon
 from dpopt.release.selection_law import SelectionLaw
+from dpopt.text import decimal_text
 
 RATES = ["1/40", "1/3", "1", "7/2"]
 
@@ -148,8 +153,6 @@ def test_against_simulation(monotonic: bool) -> None:
 
 def test_equal_scores_by_counting() -> None:
     """Any choice among ties is right; with distinct scores and no information left, one in C(n, k) or n!/(n-k)!."""
-    assert SelectionDesign(2, 1).chance([7] * 6).upper >= 1 > 1 - Fraction(1, 10**15)
-    assert float(SelectionDesign(2, 1).chance([7] * 6, "order")) == pytest.approx(1, abs=1e-15)
     spread = SelectionDesign(2, Fraction(1, 10**12))
     assert float(spread.chance([5, 4, 3, 2, 1])) == pytest.approx(1 / math.comb(5, 2), rel=1e-9)
     assert float(spread.chance([5, 4, 3, 2, 1], "order")) == pytest.approx(1 / 20, rel=1e-9)
@@ -189,17 +192,108 @@ def test_a_million_scores() -> None:
         assert found.width < Fraction(1, 1 << 55)
 
 
+def test_scores_that_tie_with_the_last_winner_are_no_competitors() -> None:
+    """Any of them is as right: the chance is that one item far ahead stays in front of all but one of them."""
+    for ties in (100, 199, 200, 201, 202, 1000, 100_000):
+        found = SelectionDesign(2, 1).chance([100] + [0] * ties)
+        any_ahead = math.exp(-25) * ties  # at least the chance that one of them is ahead of the first item
+        assert 1 - any_ahead < found.lower <= found.upper <= 1, ties
+        assert found.width < Fraction(1, 1 << 55)
+    assert float(SelectionDesign(2, 10).chance([9] + [5] * 1000 + [0] * 5)) == pytest.approx(0.99966446942, abs=1e-10)
+    assert SelectionDesign(2, 10).chance([9, 5, 5], "set").upper > 0.999
+
+
+def by_quadrature(rate: float, above: list[int], tied: int, below: list[tuple[int, int]]) -> float:
+    """The chance of a set by integration by parts, in floats: over the level of the largest of those not selected.
+
+    One of `tied` items of score 0 is selected, beside those above.
+    """
+    rest = [(0, tied - 1), *below]
+
+    def integrand(u: float) -> float:
+        none_higher = math.exp(math.fsum(many * math.log1p(-u * math.exp(rate * value)) for value, many in rest))
+        density = math.fsum(many / (math.exp(-rate * value) - u) for value, many in rest)
+        return none_higher * density * u * math.prod(min(1.0, u * math.exp(rate * value)) for value in above)
+
+    kinks = [math.exp(-rate * value) for value in above]
+    ends = sorted({0.0, *(10.0**-power for power in range(7)), *kinks})
+    pairs = zip(ends, ends[1:], strict=False)
+    return tied * math.fsum(quad(integrand, low, high, epsabs=1e-18, epsrel=1e-11)[0] for low, high in pairs)
+
+
+@pytest.mark.parametrize(
+    ("above", "tied", "below"),
+    [
+        ([40], 1000, []),
+        ([90], 1000, [(-3, 500), (-9, 4000)]),
+        ([30, 30, 75], 300, [(-1, 20_000)]),
+        ([5], 2, [(-1, 999)]),
+        ([2, 1], 50_000, [(-40, 10**6)]),
+    ],
+)
+def test_many_close_scores_by_quadrature(above: list[int], tied: int, below: list[tuple[int, int]]) -> None:
+    scores = np.concatenate([above, np.zeros(tied, dtype=int), *(np.full(many, value) for value, many in below)])
+    found = design_of("1/20", len(above) + 1).chance(scores)
+    assert float(found) == pytest.approx(by_quadrature(0.05, above, tied, below), rel=1e-8)
+    assert 0 < found.lower <= found.upper < found.lower * (1 + Fraction(1, 1 << 55))
+
+
+@pytest.mark.parametrize("n", [150, 1000, 1_000_000])
+@pytest.mark.parametrize("distance", [1, 20])
+def test_one_winner_among_many_close_scores_in_closed_form(n: int, distance: int) -> None:
+    """(1 - (1 - a)^n) / (n a): sparse counts, where everything but one is 0."""
+    a = math.exp(-distance / 20)
+    wanted = -math.expm1(n * math.log1p(-a)) / (n * a)
+    for chosen in ("set", "order"):
+        found = design_of("1/20").chance(np.append(np.zeros(n - 1, dtype=int), distance), chosen)
+        assert float(found) == pytest.approx(wanted, rel=1e-12)
+        assert found.upper < found.lower * (1 + Fraction(1, 1 << 55))
+
+
 @pytest.mark.parametrize("chosen", ["set", "order"])
-def test_too_many_close_scores_leave_a_bound(chosen: str) -> None:
-    """The upper end stays above the chance, which for scores that hardly differ is about 1 in C(n, k)."""
-    scores = [1, 1] + [0] * 998
-    bound = design_of("1/1000", 2).chance(scores, chosen)
-    assert bound.lower == 0
-    ideal = math.comb(1000, 2)
-    assert 1 / ideal < float(bound.upper) < 400 / ideal
-    small = design_of("1/1000", 2).chance([1, 1] + [0] * 100, chosen)
-    assert float(small) == pytest.approx(1 / math.comb(102, 2), rel=0.01)
-    assert small.lower > 0
+@pytest.mark.parametrize(
+    "scores", [[9, 7, 7, 2, 1, 1] + [0] * 600, [40, 30, 1, 0, 0] + [0] * 500 + [-3] * 300, [1] * 6 + [0] * 400]
+)
+def test_what_is_cut_off_is_bounded(scores: list[int], chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same integral over all of its range, with the bits that this takes, lies in the enclosure."""
+    design = design_of("1/20", 5)
+    found = design.chance(scores, chosen)
+    whole = selection_chance._Range(Fraction(1), 3 * len(scores) + 200)
+    monkeypatch.setattr(selection_chance._Range, "of", lambda field, rate, lost: whole)
+    again = design.chance(scores, chosen)
+    assert max(found.lower, again.lower) <= min(found.upper, again.upper)
+    assert again.upper < again.lower * (1 + Fraction(1, 1 << 55))
+
+
+def test_scores_of_any_size() -> None:
+    """Nothing overflows, and what is out of reach changes nothing."""
+    for far in (10**15, 10**40, 10**3000):
+        for chosen in ("set", "order"):
+            alone = SelectionDesign(1, 1).chance([1, 0], chosen)
+            assert SelectionDesign(1, 1).chance([1, 0, -far], chosen).upper >= alone.lower
+            assert float(SelectionDesign(1, 1).chance([far, 0, 0], chosen)) == 1
+            ahead = SelectionDesign(2, 1).chance([far, 1, 0], chosen)
+            assert float(ahead) == pytest.approx(float(SelectionDesign(1, "0.5").chance([1, 0])), rel=1e-14)
+
+
+def test_many_winners_among_many_more() -> None:
+    """100 of a million and 100 that hardly differ: one in C(n, k), times at most e^(k x) for scores one unit higher."""
+    scores = np.append(np.zeros(1_000_000, dtype=int), [1] * 100)
+    least = Fraction(1, math.comb(1_000_100, 100))
+    for chosen in ("set", "order"):
+        found = design_of("1/1000", 100).chance(scores, chosen)
+        assert least < found.lower <= found.upper < least * Fraction("1.1052")  # e^0.1 = 1.10517
+
+
+def test_a_certain_selection_has_the_chance_1() -> None:
+    sure = Enclosure(Fraction(1), Fraction(1))
+    for scores in ([1] * 1000, [4, 4]):
+        assert SelectionDesign(2, 1).chance(scores) == sure
+        assert SelectionDesign(2, 1).chance(scores, "order") == sure
+    assert SelectionDesign(3, 1).chance([7, 1, 3]) == sure
+    assert SelectionDesign(1, 1).chance([7], "order") == sure
+    assert SelectionDesign(2, 1).chance([7, 1], "order").upper < 1
+    assert least_selection_epsilon([1] * 1000, 2, "0.9").lower == 0
 
 
 def test_the_scores_are_rounded_down_first() -> None:
@@ -238,9 +332,46 @@ def test_the_least_epsilon_in_closed_form() -> None:
     assert float(counts) == pytest.approx(math.log(50) / 10, rel=1e-9)
 
 
-def test_a_small_chance_among_many_close_scores_is_not_decided() -> None:
-    with pytest.raises(InputError, match="chance: 1e-3 cannot be decided at epsilon = .*: too many close scores"):
-        least_selection_epsilon([1] + [0] * 998, 1, "1e-3")
+def test_the_least_epsilon_for_sparse_counts() -> None:
+    """What ties with the second item is no competitor, and a small chance among a thousand close scores is decided."""
+    sparse = [100] + [0] * 1000
+    found = least_selection_epsilon(sparse, 2, "0.99")
+    assert SelectionDesign(2, found.upper).chance(sparse).lower >= Fraction(99, 100)
+    assert SelectionDesign(2, found.lower).chance(sparse).upper < Fraction(99, 100)
+    assert least_selection_epsilon([1] + [0] * 998, 1, "1e-3").lower == 0  # one in 999 without any information
+    close = least_selection_epsilon([1] + [0] * 998, 1, "1e-2")
+    a = math.exp(-float(close.upper) / 2)
+    assert -math.expm1(999 * math.log1p(-a)) / (999 * a) == pytest.approx(0.01, rel=1e-8)
+
+
+def test_the_upper_end_rounded_up_reaches_the_chance() -> None:
+    sales = [8120, 40, 7350, 3, 5990, 2210, 2190, 610, 5, 300]
+    upper = least_selection_epsilon(sales, 3, "0.99", monotonic=True).upper
+    for digits in (3, 6, 12):
+        short = Fraction(decimal_text(upper, digits, up=True))
+        assert SelectionDesign(3, short, monotonic=True).chance(sales).lower >= Fraction(99, 100)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"units": 10}, "design: must have the entries k, epsilon, .*'units' is unknown"),
+        ({"k": 0}, "k: must be at least 1"),
+        ({"resolution": "2/3"}, "resolution: must be 1 over an integer"),
+        ({"monotonic": 0}, "monotonic: must be True or False, not 0"),
+    ],
+)
+def test_a_design_is_kept_and_read_again(changed: dict[str, Any], message: str) -> None:
+    design = SelectionDesign(3, "0.3", resolution="1/7", sensitivity=2, monotonic=np.True_)  # type: ignore[arg-type]
+    assert design.monotonic is True
+    data = json.loads(json.dumps(design.to_dict()))
+    assert SelectionDesign.from_dict(data) == design
+    with pytest.raises(InputError, match=message):
+        SelectionDesign.from_dict({**data, **changed})
+    with pytest.raises(InputError, match="'k' is missing"):
+        SelectionDesign.from_dict({name: entry for name, entry in data.items() if name != "k"})
+    with pytest.raises(InputError, match="design: must be a mapping"):
+        SelectionDesign.from_dict(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("chance", [0, 1, "1.5", -1])

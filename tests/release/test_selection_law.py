@@ -273,7 +273,11 @@ def test_a_noisy_maximum_released_with_its_value_is_rejected() -> None:
 def test_a_maximum_with_one_sided_noise_and_its_value_is_rejected_at_every_epsilon() -> None:
     """The least possible value tells the score."""
     law = {score: {j + score: Fraction(1, 2) ** (j + 1) for j in range(20)} for score in (0, 1)}
+    with pytest.raises(InputError, match="neighbour: must list 0 as the other law does .*mass 9.54e-7 is missing"):
+        audit_laws(law[0], law[1], 500)
+    law[1][0], law[0][20] = Fraction(0), Fraction(1, 2) ** 21
     audit = audit_laws(law[0], law[1], 500)
+    assert audit.missing == (Fraction(1, 2) ** 21, Fraction(1, 2) ** 20)
     assert audit.one_sided
     assert audit.rejected
     assert audit.worst == 0
@@ -298,6 +302,89 @@ def test_an_audit_needs_sensible_laws() -> None:
         audit_laws({0: Enclosure(Fraction(0), Fraction(1, 2))}, {0: 1}, 1)
     with pytest.raises(InputError, match="must be a probability"):
         audit_laws({0: 2}, {0: 1}, 1)
+
+
+def test_an_audit_names_the_law_that_is_wrong() -> None:
+    half = Fraction(1, 2)
+    with pytest.raises(InputError, match=r"neighbour\['a'\]: must be a probability"):
+        audit_laws({"a": 1}, {"a": 2}, 1)
+    for wrong, message in (
+        (None, "must be a mapping from outcomes to probabilities, not None"),
+        ([1], "must be a mapping"),
+        ({}, "must hold at least one outcome"),
+        ({"a": 0}, "must give some outcome a probability above 0"),
+        ({"a": half, "b": Fraction(501, 1000)}, "must have probabilities that sum to at most 1, not 1.001"),
+        ({"a": "x"}, ""),
+    ):
+        for argument, laws in (("law", (wrong, {"a": 1})), ("neighbour", ({"a": 1}, wrong))):
+            with pytest.raises(InputError, match=f"^{argument}.*{message}"):
+                audit_laws(*laws, 1)  # type: ignore[arg-type]
+
+
+def test_an_audit_says_what_it_has_not_looked_at() -> None:
+    """Two thirds of a law are a part of it: what is missing may be anything, and is not 0."""
+    third = Fraction(1, 3)
+    part, whole = {"a": third, "b": third}, {"a": third, "b": third, "c": third}
+    audit = audit_laws(part, {"a": third, "b": Fraction(2, 3)}, 1)
+    assert audit.missing == (third, 0)
+    assert str(audit).endswith("; not looked at: mass 0.333 of the law, 0 of its neighbour")
+    with pytest.raises(InputError, match="^law: must list 'c' as the other law does .* mass 0.333 is missing"):
+        audit_laws(part, whole, 1)
+    assert not audit_laws(whole, part | {"c": Fraction(1, 4)}, 1).rejected
+    assert audit_laws(whole, {"a": third, "b": Fraction(2, 3)}, 1).one_sided  # all of it: c has probability 0
+    assert "not looked at" not in str(audit_laws(whole, whole, 1))
+    around = Enclosure(Fraction(33, 100), Fraction(34, 100))  # upper ends that reach 1 are all of a law
+    assert audit_laws(dict.fromkeys("abc", around), whole, 1).missing == (0, 0)
+    table = selection_law([1, 0, 0], 1, 1).table(9)
+    assert 0 < audit_laws(table, table, 1).missing[0] == 1 - sum(chance.upper for chance in table.values())
+
+
+def test_outcomes_next_to_impossible_are_bounded() -> None:
+    law = SelectionLaw((0, 0, 0), 2, Fraction(1))
+    nothing = Enclosure(Fraction(0), Fraction(1, 1 << 8192))
+    for far in (10**30, 10**3000):
+        assert law.probability([0, 1], [far, far]) == nothing
+        assert SelectionLaw((far, 0, 0), 1, Fraction(1)).chance_of([1]) == nothing
+        assert SelectionLaw((far, 0, 0), 2, Fraction(1)).chance_of([1, 0]) == nothing
+        assert float(SelectionLaw((far, 0, -far), 2, Fraction(1)).chance_of([0, 1])) == 1
+        assert float(SelectionLaw((-far, 0, -far), 1, Fraction(1)).chance_of([1])) == 1
+    near = law.probability([0, 1], [4_000, 1_000])  # about e^-6000: small, and narrow
+    assert 0 < near.lower <= near.upper < near.lower * (1 + Fraction(1, 1 << 55))
+    ratio = law.probability([0, 1], [500, 20]).lower / law.probability([0, 1], [501, 20]).lower
+    assert float(ratio) == pytest.approx(math.e, rel=1e-12)
+    far_scores = SelectionLaw((2 * 10**30, 10**30, 0), 1, Fraction(1)).probability([0], [10**30])  # gaps as the scores
+    assert float(far_scores) == pytest.approx(
+        float(SelectionLaw((2000, 1000, 0), 1, Fraction(1)).probability([0], [1000]))
+    )
+
+
+@pytest.mark.parametrize("odd", [None, 3, "01", {0, 1}, {0: 1, 1: 0}])
+def test_what_is_no_sequence_is_refused(odd: Any) -> None:
+    law = SelectionLaw((0, 0, 0), 2, Fraction(1))
+    with pytest.raises(InputError, match="gaps: must be a sequence of integers"):
+        law.probability([0, 1], odd)
+    with pytest.raises(InputError, match="ids: must be a sequence of integers"):
+        law.chance_of(odd)
+    with pytest.raises(InputError, match="ids: must be a sequence of integers"):
+        law.probability(odd, [0, 1])
+    with pytest.raises(InputError, match="values: must be a sequence of integers"):
+        SelectionLaw(odd, 2, Fraction(1))
+
+
+def test_a_law_by_hand_is_validated() -> None:
+    for arguments, message in (
+        (((0, 0), 2, 1), "values: must be more than k = 2 and at most 12, not 2"),
+        (((0, 0), 0, 1), "k: must be at least 1"),
+        (((0, 0), 1, 0), "rate: must be positive, not 0"),
+        (((0, 0.5), 1, 1), r"values\[1\]: must be an integer"),
+        (((0,) * 13, 1, 1), "at most 12, not 13"),
+    ):
+        with pytest.raises(InputError, match=message):
+            SelectionLaw(*arguments)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="below: must be at least 1, not 0"):
+        SelectionLaw((0, 0), 1, Fraction(1)).table(0)
+    with pytest.raises(InputError, match="counts: must be a mapping"):
+        SelectionLaw((0, 0), 1, Fraction(1)).fit(None, 2)  # type: ignore[arg-type]
 
 
 def test_what_the_law_refuses() -> None:

@@ -134,6 +134,8 @@ def test_a_column_of_a_data_frame() -> None:
         ("12", "scores: must be a sequence or an array of numbers, not str"),
         ({1: 2}, "not dict"),
         ({1, 2}, "not set"),
+        ({1: 2}.keys(), "not dict_keys"),
+        (bytearray(b"12"), "not bytearray"),
         (7, "not int"),
         (None, "not NoneType"),
         (np.ma.masked_array([1, 2], mask=[False, True]), "scores: must not have masked entries"),
@@ -158,3 +160,10 @@ def test_floats_must_be_finite(wrong: float) -> None:
     for scores in ([1.0, wrong], np.array([1.0, wrong]), [1, wrong], np.array([1, wrong], dtype=np.float32)):
         with pytest.raises(InputError, match=r"scores\[1\]: must be finite"):
             read_scores(scores, 10, round_down=True)
+
+
+def test_rounding_down_is_true_or_false() -> None:
+    assert read_scores([0.55], 10, round_down=np.True_).tolist() == [5]
+    for wrong in ("false", "", 2, 1, 0, None, [True]):
+        with pytest.raises(InputError, match="round_down: must be True or False, not"):
+            read_scores([1, 2], 10, round_down=wrong)  # type: ignore[arg-type]

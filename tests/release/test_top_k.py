@@ -25,8 +25,9 @@ from dpopt.release.integer_top_k import integer_top_k
 from dpopt.release.integers import geometric, permutation, truncated_geometric
 from dpopt.release.leading import Leading, refined_items
 from dpopt.release.randomness import InsecureRandomness, Randomness
+from dpopt.release.selection_design import SelectionDesign
 from dpopt.release.selection_law import Fit, Outcome, SelectionLaw
-from dpopt.release.top_k import Ties, noisy_max, noisy_top_k, noisy_top_k_ids
+from dpopt.release.top_k import Ties, TopK, noisy_max, noisy_top_k, noisy_top_k_ids
 
 FITS, FAILS = 1e-3, 1e-9  # p-values: what a right sampler has (the seeds are fixed), and what a wrong one has not
 
@@ -169,6 +170,7 @@ def test_a_mistake_in_a_fast_path_fails_the_same_test(
     draw: Draw, mistake: Callable[[pytest.MonkeyPatch], None], case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mistake(monkeypatch)
+    monkeypatch.setattr(TopK, "__post_init__", lambda self: None)  # it refuses the negative gaps that some make
     found = fit(draw, case, 2500)
     assert found.p_value < FAILS, found
 
@@ -412,6 +414,64 @@ def test_the_result() -> None:
         top.ids = ()  # type: ignore[misc]
 
 
+def test_a_selection_is_kept_and_read_again() -> None:
+    """Selected today, as JSON in between, measured and combined later: the same answer."""
+    for options in ({"resolution": "1/7"}, {"sensitivity": 3, "monotonic": True}):
+        top = noisy_top_k([90, 2**80, 30, 10], 3, "0.3", randomness=InsecureRandomness(3), **options)  # type: ignore[arg-type]
+        again = TopK.from_dict(json.loads(json.dumps(top.to_dict())))
+        assert again == top
+        assert again.combine([9, 5, 4], 7) == top.combine([9, 5, 4], 7)
+        assert SelectionDesign.from_dict(json.loads(json.dumps(top.design.to_dict()))) == top.design
+    by_hand = TopK(np.array([4, 1]), ["3", 2.0], SelectionDesign(2, 1), np.True_)  # type: ignore[arg-type]
+    assert by_hand == TopK((4, 1), (3, 2), SelectionDesign(2, 1), secure=True)
+    assert {type(number) for number in (*by_hand.ids, *by_hand.gaps_in_units)} == {int}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"ids": (1,)}, "ids: must be k = 2 integers, not 1"),
+        ({"ids": (1, 1)}, r"ids: must be k = 2 different positions, not \[1, 1\]"),
+        ({"ids": (1, -1)}, r"ids\[1\]: must be at least 0"),
+        ({"ids": {1, 2}}, "ids: must be a sequence of integers"),
+        ({"ids": None}, "ids: must be a sequence of integers"),
+        ({"gaps_in_units": (1, 2, 3)}, "gaps_in_units: must be k = 2 integers, not 3"),
+        ({"gaps_in_units": (1, 2.5)}, r"gaps_in_units\[1\]: must be an integer, not 2.5"),
+        ({"gaps_in_units": (1, -2)}, r"gaps_in_units\[1\]: must be at least 0, not -2"),
+        ({"design": None}, "design: must be a SelectionDesign, not None"),
+        ({"secure": "yes"}, "secure: must be True or False, not 'yes'"),
+    ],
+)
+def test_a_selection_by_hand_is_validated(changed: dict[str, Any], message: str) -> None:
+    right: dict[str, Any] = {"ids": (3, 0), "gaps_in_units": (5, 1), "design": SelectionDesign(2, 1), "secure": True}
+    with pytest.raises(InputError, match=message):
+        TopK(**{**right, **changed})
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"gaps": ["0.05", "1"]}, r"gaps\[0\]: must be a multiple of the resolution 1/10, not 0.05"),
+        ({"gaps": "12"}, "gaps: must be a list"),
+        ({"gaps": ["x", "1"]}, r"gaps\[0\]: must be a number"),
+        ({"k": 3}, "ids: must be k = 3 integers, not 2"),
+        ({"items": ["a", "b"]}, "selection: must have the entries ids, gaps, k, .*'items' is unknown"),
+        ({"monotonic": "false"}, "monotonic: must be True or False"),
+        ({"epsilon": "0"}, "epsilon: must be positive"),
+    ],
+)
+def test_what_reading_a_selection_refuses(changed: dict[str, Any], message: str) -> None:
+    data = TopK((3, 0), (5, 1), SelectionDesign(2, 1), secure=True).to_dict()
+    with pytest.raises(InputError, match=message):
+        TopK.from_dict({**data, **changed})
+    for odd in (None, [data], "x"):
+        with pytest.raises(InputError, match="selection: must be a mapping with the entries ids, gaps"):
+            TopK.from_dict(odd)  # type: ignore[arg-type]
+    del data["secure"]
+    with pytest.raises(InputError, match="'secure' is missing"):
+        TopK.from_dict(data)
+
+
 def test_a_seed_repeats_and_the_system_does_not() -> None:
     scores = list(range(50))
     first, second = (noisy_top_k(scores, 20, 1, randomness=InsecureRandomness(8)) for _ in range(2))
@@ -435,6 +495,9 @@ BAD = [
     ({"resolution": "3/10"}, "resolution: must be 1 over an integer, not 3/10"),
     ({"sensitivity": "1/3"}, "sensitivity: must be an integer multiple of the resolution 1/10, not 1/3"),
     ({"monotonic": "yes"}, "monotonic: must be True or False, not 'yes'"),
+    ({"round_down": "false"}, "round_down: must be True or False, not 'false'"),
+    ({"round_down": 2}, "round_down: must be True or False, not 2"),
+    ({"round_down": None}, "round_down: must be True or False, not None"),
     ({"ties": "coin"}, "ties: must be one of permutation, refinement, not 'coin'"),
     ({"ties": None}, "ties: must be one of permutation, refinement, not None"),
     ({"scores": []}, "scores: must hold at least one score"),
