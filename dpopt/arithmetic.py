@@ -77,6 +77,12 @@ class Enclosure(NamedTuple):
     def __float__(self) -> float:
         return float((self.lower + self.upper) / 2)
 
+    def __repr__(self) -> str:
+        try:
+            return f"Enclosure(lower={self.lower!r}, upper={self.upper!r})"
+        except ValueError:  # Python does not print integers beyond 4,300 digits
+            return f"Enclosure(<{self}>)"
+
     def __str__(self) -> str:
         """The digits that both ends share, at most twelve; both ends where they share none."""
         for digits in range(12, 0, -1):

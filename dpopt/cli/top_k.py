@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -61,7 +62,10 @@ def top_k(
             top = noisy_top_k(items.scores, k, epsilon, randomness=source, **options)  # type: ignore[arg-type]
             ids, gaps = top.ids, list(top.gaps)
     chosen = [items.names[place] for place in ids]
-    text = json_text(_plain(design, chosen, gaps, source.secure)) if as_json else _text(design, items, chosen, gaps)
+    if as_json:
+        text = json_text(_plain(design, ids, chosen, gaps, source.secure))
+    else:
+        text = _text(design, items, chosen, gaps)
     return Result(text, note=warning_of(source))
 
 
@@ -102,18 +106,10 @@ def _require_multiples(items: _Items, units: int) -> None:
             )
 
 
-def _plain(design: Any, chosen: list[str], gaps: list[Fraction], secure: bool) -> dict[str, Any]:
-    """Exact numbers as strings: gaps are multiples of the resolution, and no float is."""
-    return {
-        "items": chosen,
-        "gaps": [str(gap) for gap in gaps] or None,
-        "k": design.k,
-        "epsilon": str(design.epsilon),
-        "resolution": str(design.resolution),
-        "sensitivity": str(design.sensitivity),
-        "monotonic": design.monotonic,
-        "secure": secure,
-    }
+def _plain(design: Any, ids: Sequence[int], chosen: list[str], gaps: list[Fraction], secure: bool) -> dict[str, Any]:
+    """What `TopK.from_dict` reads, with exact numbers as strings, and the names."""
+    found = {"ids": list(ids), "gaps": [str(gap) for gap in gaps] or None, **design.to_dict(), "secure": secure}
+    return {"items": chosen, **found}
 
 
 def _text(design: Any, items: _Items, chosen: list[str], gaps: list[Fraction]) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dpopt.release.top_k import TopK
+
 COUNTS = "name,count,region\napples,1200,north\nbananas,40,south\ncherries,700,north\ndates,3,south\n"
 BASE = ["--k", "2", "--epsilon", "2"]
 COLUMNS = ["--scores", "count", "--names", "name"]
@@ -37,9 +39,11 @@ def test_json_is_exact(counts: str, dpopt_run) -> None:
     data = dpopt_run(*words).json()
     assert data["items"] == ["apples", "cherries"]
     assert [(Fraction(gap) * 8).denominator for gap in data["gaps"]] == [1, 1]
+    again = TopK.from_dict({key: value for key, value in data.items() if key != "items"})
+    assert (again.ids, [str(gap) for gap in again.gaps]) == ((0, 2), data["gaps"])
     assert {**data, "gaps": []} == {
-        "items": ["apples", "cherries"], "gaps": [], "k": 2, "epsilon": "2", "resolution": "1/8", "sensitivity": "3/2",
-        "monotonic": True, "secure": True,
+        "items": ["apples", "cherries"], "ids": [0, 2], "gaps": [], "k": 2, "epsilon": "2", "resolution": "1/8",
+        "sensitivity": "3/2", "monotonic": True, "secure": True,
     }  # fmt: skip
 
 

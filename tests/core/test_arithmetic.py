@@ -229,6 +229,7 @@ def test_enclosures_print_and_measure() -> None:
     assert str(Enclosure(third, third + Fraction(1, 10**6))) == "0.33333"  # the digits that both ends share
     assert str(Enclosure(third, third)) == "0.333333333333"
     assert str(Enclosure(Fraction(0), Fraction(1))) == "0..1"
+    assert repr(Enclosure(Fraction(1, 10**5000), Fraction(1, 3))) == "Enclosure(<1e-5000..0.334>)"
 
 
 @pytest.mark.parametrize(
