@@ -153,7 +153,7 @@ def least_variance(
     Examples
     --------
     >>> print(least_variance(D=17, epsilon=1, delta="1e-5").V)
-    14.4811689947
+    14.481169
     >>> print(least_variance(D=11, epsilon=1, delta="1e-5", family="any").V)
     1.83961682042
     """

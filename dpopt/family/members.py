@@ -117,6 +117,7 @@ class IdealMember:
 
     Examples
     --------
+    >>> from dpopt.arithmetic import as_enclosure
     >>> with ctx.workprec(128):
     ...     member = IdealMember(11, Fraction(1, 21))
     ...     print(as_enclosure(member.variance()), as_enclosure(member.delta(Fraction(1), 1)))

@@ -49,7 +49,7 @@ def family_delta(
     >>> print(family_delta(11, "1/21", 1))
     0.000387356823687
     >>> print(family_delta(11, family_rate(11, 4), 3))
-    5.38489770589e-08
+    5.38489770589e-8
     """
     half = exact_integer(D, "D", at_least=0)
     low, high = map(Fraction, gamma) if isinstance(gamma, tuple) else (exact(gamma, "gamma"),) * 2
