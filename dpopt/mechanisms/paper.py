@@ -40,7 +40,7 @@ class PaperGuarantee:
     Parameters
     ----------
     formula : str
-        With m the sensitivity and D the step, both in data units.
+        With m the sensitivity, in data units.
     epsilon : Enclosure
     delta : Fraction
     holds : bool
@@ -84,7 +84,7 @@ def paper_guarantee(noise: Distribution, sensitivity: Number = 1, *, epsilon: Nu
         stairs = -(-shift // noise.width)
         claimed = noise.height**-stairs
         holds = least_epsilon(noise.pmf, moved).ratio <= claimed
-        return PaperGuarantee("epsilon = ceil(m/(width D)) ln(1/height)", log_enclosure(claimed), Fraction(0), holds)
+        return PaperGuarantee("epsilon = ceil(m/(width step)) ln(1/height)", log_enclosure(claimed), Fraction(0), holds)
     formula, value, delta = _claim(noise, shift, moved, exact(epsilon, "epsilon"))
     holds = delta_at(noise.pmf, value, moved).upper <= delta
     return PaperGuarantee(formula, Enclosure(value, value), delta, holds)
@@ -101,10 +101,10 @@ def _claim(noise: Distribution, shift: int, moved: Fraction, epsilon: Fraction) 
         return "epsilon, by Geng and Viswanath", noise.epsilon * -(-shift // noise.shift), nothing
     if isinstance(noise, Uniform | LatticeUniform):
         points = len(noise.pmf.weights)
-        return "delta = min(1, m/(N D)) at every epsilon", epsilon, Fraction(min(shift, points), points)
+        return "delta = min(1, m/(N step)) at every epsilon", epsilon, Fraction(min(shift, points), points)
     if isinstance(noise, TruncatedGeometric):
         outermost = sum(noise.pmf.weights[-shift:]) / noise.pmf.total
-        return "delta = mass of the m/D outermost points, at epsilon = rate m", noise.rate * moved, outermost
+        return "delta = mass of the m/step outermost points, at epsilon = rate m", noise.rate * moved, outermost
     if isinstance(noise, Gaussian | LatticeGaussian):
         sufficient = sufficient_delta(noise.pmf, epsilon, moved).sufficient
         return "delta = P(|Z - mean| > K), p(K)/p(K + m) <= e^epsilon", epsilon, sufficient
