@@ -47,10 +47,12 @@ def draw(figure: Figure, kind: str = "png") -> bytes:
     """
     if kind not in _FORMATS:
         raise InputError("kind", f"must be one of {', '.join(_FORMATS)}, not {kind!r}")
-    canvas = require_matplotlib()(figsize=(6.4 * len(figure.panels), 4.8), layout="constrained")
+    across = min(len(figure.panels), 2)
+    down = -(-len(figure.panels) // across)
+    canvas = require_matplotlib()(figsize=(6.4 * across, 4.8 * down), layout="constrained")
     canvas.suptitle("\n".join(textwrap.wrap(figure.title, _TITLE * len(figure.panels))))
     for place, panel in enumerate(figure.panels, 1):
-        _draw_panel(canvas.add_subplot(1, len(figure.panels), place), figure, panel)
+        _draw_panel(canvas.add_subplot(down, across, place), figure, panel)
     out = io.BytesIO()
     canvas.savefig(out, format=kind)
     return out.getvalue()

@@ -65,7 +65,8 @@ def add_noise(
     -------
     array of the same shape, or one number
         A NumPy integer array keeps its type. Object arrays keep Python integers. A list gives int64 where all noisy
-        values fit and Python integers otherwise. With a step that is no integer: fractions in an object array.
+        values fit and Python integers otherwise. With a step that is no integer: fractions in an object array. A
+        pandas Series comes back as an array; its index and name stay with the caller.
 
     Raises
     ------
