@@ -18,10 +18,10 @@ from dpopt.problem.problem import Problem
 from dpopt.program.core import Core
 from dpopt.program.formulate import Formulation, core_for, formulate, grown
 from dpopt.program.program import Program
-from dpopt.program.reductions import Reduction, reduce
+from dpopt.program.reductions import Reduction, reduce, tight_rows
 from dpopt.proof.infeasible import find_conflict, strictly_feasible
 from dpopt.proof.prove import Outcome, Verified, better_bound, prove_point
-from dpopt.proof.staircases import with_best_staircase
+from dpopt.proof.staircases import best_staircase, prove_staircase, slow_without_staircase, with_best_staircase
 from dpopt.solution import Certificate, Repair, Solution
 
 __all__ = ["read_backend", "read_given", "solve"]
@@ -124,6 +124,10 @@ class _Run:
         formulation = self.timed("formulate", lambda: formulate(self.problem, core))
         reduction = self.timed("reduce", lambda: reduce(formulation))
         backend = self.chosen(reduction.program)
+        if slow_without_staircase(self.problem):
+            outcome = self.by_staircase(formulation, reduction, backend)
+            if outcome is not None:
+                return outcome, True
         claim = self.claim = self.timed("solve", lambda: ask(backend, reduction.program, self.options))
         self.objective = claim.objective * reduction.scale
         if claim.status is Claimed.INFEASIBLE or not claim.has_point:
@@ -138,6 +142,24 @@ class _Run:
         if outcome.verified is Verified.FEASIBLE and not reduction.program.has_entropy:
             outcome = self.without_scaling(formulation, backend, outcome, y, centre)
         return outcome, False
+
+    def by_staircase(self, formulation: Formulation, reduction: Reduction, backend: Backend) -> Outcome | None:
+        """A staircase in closed form, where the program of its tight rows alone proves it optimal."""
+        found = self.timed("reduce", lambda: best_staircase(self.problem))
+        if found is None:
+            return None
+        core = formulation.core
+        x = np.zeros(formulation.program.cost.size)
+        x[: core.size] = [float(found.probability(k)) for k in range(core.first, core.last + 1)]
+        tight = self.timed("reduce", lambda: tight_rows(reduction, x))
+        claim = self.timed("solve", lambda: ask(backend, tight.program, self.options))
+        if not claim.y.size:
+            return None
+        outcome = prove_staircase(formulation, found, tight.multipliers(claim.y))
+        if outcome is not None:
+            self.claim, self.objective = claim, claim.objective * tight.scale
+            self.proved(outcome)
+        return outcome
 
     def without_scaling(
         self, formulation: Formulation, backend: Backend, outcome: Outcome, y: np.ndarray, centre: _Lazy

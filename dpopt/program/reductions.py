@@ -27,10 +27,11 @@ from dpopt.program.blocks import HockeyStickBlock
 from dpopt.program.formulate import Formulation, expected_centre
 from dpopt.program.program import BlockKind, Program, RowBlock
 
-__all__ = ["Reduction", "elastic", "fold", "identity", "is_foldable", "reduce", "scale_by_envelope"]
+__all__ = ["Reduction", "elastic", "fold", "identity", "is_foldable", "reduce", "scale_by_envelope", "tight_rows"]
 
 _NEGLIGIBLE = 2e-12  # beside coefficients of 1 and masses of 1: below every solver's resolution, and upsetting to some
 _LARGE = 1e3  # for columns so far out that neither cost nor mass holds them: a multiple of what they are expected to be
+_TIGHT = 1e-9  # of the terms of a ratio row, beside which its slack counts as none
 _FLOOR = 1e-280  # the envelope stays a normal float times anything a program multiplies it with
 
 
@@ -250,6 +251,34 @@ def _delta_unit(formulation: Formulation, block: HockeyStickBlock) -> float:
     decay = envelope(formulation)
     outermost = min(int(block.shifts.max(initial=1)), decay.size)
     return max(float(decay[-outermost:].sum() / decay.sum()), _FLOOR)
+
+
+# --- rows that a point meets with equality ---------------------------------------------------------------------------
+
+
+def tight_rows(reduction: Reduction, x: np.ndarray) -> Reduction:
+    """Of the ratio rows only those that the point `x`, in the original coordinates, meets with equality.
+
+    A relaxation, whose multipliers bound the original program all the same; if `x` is optimal they bound it by as
+    much, since the multipliers of an optimum live on the rows that are tight there.
+    """
+    program = reduction.program
+    here = np.zeros(program.cost.size)
+    here[reduction.columns.indices] = x / reduction.columns.data  # each original column is one new one times a factor
+    keep = np.ones(program.row_lower.size, dtype=bool)
+    for block in program.blocks:
+        if block.kind is BlockKind.PURE_DP:
+            rows = program.rows[block.first : block.first + block.count]
+            keep[block.rows] = np.abs(rows @ here) <= _TIGHT * (abs(rows) @ np.abs(here))
+    select = sp.eye_array(keep.size, format="csr")[np.flatnonzero(keep)]
+    fewer = replace(
+        program,
+        rows=(select @ program.rows).tocsr(),
+        row_lower=program.row_lower[keep],
+        row_upper=program.row_upper[keep],
+        blocks=(),
+    )
+    return reduction.then(Reduction(fewer, sp.eye_array(here.size, format="csr"), select))
 
 
 # --- elastic phase 1 -------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from dpopt.program.reductions import (
     is_foldable,
     reduce,
     scale_by_envelope,
+    tight_rows,
 )
 
 from .linear import dense, dual_value, optimum, reduced_costs
@@ -287,3 +288,20 @@ def test_a_core_off_centre_is_not_folded() -> None:
     closure = core_for(question).closure
     assert is_foldable(formulate(question, Core(-5, 5, closure)))
     assert not is_foldable(formulate(question, Core(-5, 6, closure)))
+
+
+@pytest.mark.parametrize("name", ["window", "closure"])
+@pytest.mark.parametrize("folded", [True, False])
+def test_the_tight_rows_of_an_optimum_have_its_optimum(name: str, folded: bool) -> None:
+    """Fewer rows; at an optimal point the same optimum, at any other no more; multipliers bound the whole program."""
+    form = SYMMETRIC[name]()
+    reduction = fold(form) if folded else identity(form.program)
+    whole = optimum(form.program)
+    best = reduction.point(optimum(reduction.program).x)
+    tight = tight_rows(reduction, best)
+    few = optimum(tight.program)
+    assert tight.program.row_lower.size < reduction.program.row_lower.size
+    assert few.value == pytest.approx(whole.value, rel=1e-7)
+    assert dual_value(form.program, tight.multipliers(few.y), 1e-7) == pytest.approx(whole.value, rel=1e-6)
+    elsewhere = reduction.point(np.linspace(1.0, 2.0, reduction.program.cost.size))
+    assert optimum(tight_rows(reduction, elsewhere).program).value <= whole.value + 1e-9
