@@ -16,9 +16,9 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpopt.arithmetic import Number, ball, exact, floor_scaled, log_enclosure
+from dpopt.arithmetic import MAX_EXPONENT, Number, ball, exact, floor_scaled, log_enclosure
 from dpopt.errors import BackendError, InputError
-from dpopt.pmf import Pmf
+from dpopt.pmf import Pmf, read_pmf
 from dpopt.privacy.losses import Losses
 from dpopt.privacy.shifts import lattice_shift
 
@@ -30,7 +30,6 @@ __all__ = ["require_dp_accounting", "to_dp_accounting"]
 _BITS = 192  # of the grid points e^loss
 _POINTS = 1000  # losses on either side of 0, at least, on the default grid
 _MOST_POINTS = 1 << 20
-_LARGEST = 700  # a privacy loss, as in `exp_enclosure`
 _SLACK = Fraction(1, 1 << 50)  # relative: covers the rounding of index times interval, also in sums of losses
 _UNIT = Fraction(1, 1 << 53)  # half a unit in the last place of 1.0
 _LEAST = 1e-290  # smaller masses are raised to this one: nothing computed from them underflows
@@ -95,13 +94,11 @@ def to_dp_accounting(
     0.142413
     """
     library = require_dp_accounting()
-    pmf = getattr(pmf, "pmf", pmf)
-    if not isinstance(pmf, Pmf):
-        raise InputError("pmf", f"must be a Pmf or have one as its attribute 'pmf', not {type(pmf).__name__}")
+    pmf = read_pmf(pmf, "pmf")
     losses = Losses(pmf, lattice_shift(sensitivity, pmf.step), _BITS)
     if losses.floor == 1:
         raise InputError("sensitivity", "must be smaller: no output is possible for both neighbours, delta is always 1")
-    largest = min(log_enclosure(losses.least_factor(losses.floor), _BITS).upper, Fraction(_LARGEST))
+    largest = min(log_enclosure(losses.least_factor(losses.floor), _BITS).upper, Fraction(MAX_EXPONENT))
     interval = _interval(value_discretization_interval, largest, losses.shift)
     slack = Fraction(0) if _has_exact_multiples(interval) else _SLACK
     count = _count(largest, Fraction(interval) * (1 - slack))
@@ -119,8 +116,10 @@ def to_dp_accounting(
 def _interval(given: Number | None, largest: Fraction, shift: int) -> float:
     if given is not None:
         interval = float(exact(given, "value_discretization_interval"))
-        if not 0 < interval <= _LARGEST:
-            raise InputError("value_discretization_interval", f"must be above 0 and at most {_LARGEST}, not {given}")
+        if not 0 < interval <= MAX_EXPONENT:
+            raise InputError(
+                "value_discretization_interval", f"must be above 0 and at most {MAX_EXPONENT}, not {given}"
+            )
         return interval
     if largest == 0:  # every loss is 0 or infinite
         return 1e-4  # the default of dp_accounting
@@ -135,7 +134,7 @@ def _has_exact_multiples(interval: float) -> bool:
 
 def _count(largest: Fraction, spacing: Fraction) -> int:
     """The least number of grid points that reaches the largest loss, and stays where e^loss is within reach."""
-    count = max(min(math.ceil(largest / spacing), int(_LARGEST / spacing)), 1)
+    count = max(min(math.ceil(largest / spacing), int(MAX_EXPONENT / spacing)), 1)
     if count > _MOST_POINTS:
         raise InputError(
             "value_discretization_interval",

@@ -21,13 +21,16 @@ from dpopt.errors import InputError
 from dpopt.text import decimal_text
 
 __all__ = [
+    "MAX_EXPONENT",
     "Enclosure",
     "Number",
     "as_enclosure",
     "ball",
+    "dyadic",
     "enclosed",
     "exact",
     "exact_integer",
+    "exact_nonnegative",
     "exact_positive",
     "exp_enclosure",
     "floor_scaled",
@@ -42,8 +45,9 @@ Number = int | float | str | Fraction | Decimal
 
 _LITERAL = re.compile(r"\s*([+-]?)(\d+)/(\d+)\s*|\s*[+-]?(\d+\.?\d*|\.\d+)([eE]([+-]?\d+))?\s*", re.ASCII)
 _MAX_DIGITS = 4000  # Python refuses to print integers beyond 4,300 digits; a longer input is a slip, not a number
-_MOST_PRECISION = 1 << 16  # bits at which two numbers that differ are told apart, or nothing is decided
-_MAX_EXPONENT = 700  # e^700 is still a float, so a solver can be told; more privacy loss than that is none at all
+_MOST_PRECISION = 1 << 16  # bits at which a number is close enough, or is not enclosed at all
+_MOST_BITS_APART = 1 << 20  # at which two numbers that differ are told apart, or nothing is decided
+MAX_EXPONENT = 700  # e^700 is still a float, so a solver can be told; more privacy loss than that is none at all
 
 
 class Enclosure(NamedTuple):
@@ -165,6 +169,20 @@ def exact_integer(value: object, argument: str, *, at_least: int | None = None) 
     return number.numerator
 
 
+def exact_nonnegative(value: object, argument: str) -> Fraction:
+    """Read `value` as an exact number that is at least 0.
+
+    Examples
+    --------
+    >>> exact_nonnegative("0.1", "epsilon")
+    Fraction(1, 10)
+    """
+    number = exact(value, argument)
+    if number < 0:
+        raise InputError(argument, f"must be at least 0, not {_brief(number)}")
+    return number
+
+
 def exact_positive(value: object, argument: str) -> Fraction:
     """Read `value` as an exact number above 0.
 
@@ -226,8 +244,8 @@ def exp_enclosure(exponent: Fraction, bits: int = 128) -> Enclosure:
     >>> low, high - low
     (Fraction(2850325, 1048576), Fraction(1, 1048576))
     """
-    if abs(exponent) > _MAX_EXPONENT:
-        raise InputError("epsilon", f"must be at most {_MAX_EXPONENT}, not {_brief(exponent)}")
+    if abs(exponent) > MAX_EXPONENT:
+        raise InputError("epsilon", f"must be at most {MAX_EXPONENT}, not {_brief(exponent)}")
     if exponent == 0:
         return Enclosure(Fraction(1), Fraction(1))
     low = floor_scaled(lambda: ball(exponent).exp(), bits)
@@ -252,10 +270,11 @@ def log_enclosure(number: Fraction, bits: int = 64) -> Enclosure:
 
 def as_enclosure(number: arb) -> Enclosure:
     """The two ends of a ball, as rationals."""
-    return Enclosure(_dyadic(number.lower()), _dyadic(number.upper()))
+    return Enclosure(dyadic(number.lower()), dyadic(number.upper()))
 
 
-def _dyadic(number: arb) -> Fraction:
+def dyadic(number: arb) -> Fraction:
+    """A ball of radius 0 as the number that it is."""
     mantissa, exponent = (int(part) for part in number.man_exp())
     return Fraction(mantissa << exponent) if exponent >= 0 else Fraction(mantissa, 1 << -exponent)
 
@@ -281,7 +300,7 @@ def sign(compute: Callable[[], arb]) -> int:
     -1
     """
     precision = 128
-    while precision <= _MOST_PRECISION:
+    while precision <= _MOST_BITS_APART:
         with ctx.workprec(precision):
             found = compute()
             if found > 0 or found < 0:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 from operator import mul
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from flint import arb, fmpz, fmpz_poly
 
@@ -19,7 +19,7 @@ from dpopt.lattice_function import LatticeFunction
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Pmf", "Tails"]
+__all__ = ["HasPmf", "Pmf", "Tails", "read_pmf"]
 
 
 @dataclass(frozen=True)
@@ -352,3 +352,31 @@ class Pmf:
     def __str__(self) -> str:
         support = f"[{self.low}, {self.high}]" + (" and geometric tails" if self.tails is not None else "")
         return f"pmf on {support}: mean {float(self.mean):.6g}, variance {float(self.variance):.6g}"
+
+
+class HasPmf(Protocol):
+    """What holds a pmf: a `Solution`, a `Distribution`, a `KeyTable`."""
+
+    @property
+    def pmf(self) -> Pmf:
+        """The exact pmf."""
+        ...
+
+
+def read_pmf(given: object, argument: str) -> Pmf:
+    """The pmf, or the pmf of what has one.
+
+    Raises
+    ------
+    InputError
+        There is none. (What holds an unproved one raises as its `pmf` does.)
+
+    Examples
+    --------
+    >>> read_pmf(Pmf(0, (1, 1)), "noise")
+    Pmf(start=0, weights=(1, 1))
+    """
+    pmf = getattr(given, "pmf", given)
+    if not isinstance(pmf, Pmf):
+        raise InputError(argument, f"must be a Pmf or have one as its attribute 'pmf', not {type(given).__name__}")
+    return pmf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import singledispatch
+from functools import cache, singledispatch
 from time import perf_counter
 from typing import Any
 
@@ -84,6 +84,7 @@ class _Run:
         self.objective = float("nan")
         self.candidates: Iterator[tuple[Backend, str]] = iter(())
         self.failures: list[str] = []
+        self.staircase = cache(lambda: best_staircase(problem))
 
     def solution(self) -> Solution:
         """The best that the wanted backend, or one after the other of `auto`'s, lets dpopt prove."""
@@ -98,7 +99,9 @@ class _Run:
     def widened(self) -> Outcome:
         """One backend: solve, prove, and widen the core on all integers until both sides close."""
         core = core_for(self.problem)
-        best: Outcome | None = None
+        best = self.by_staircase(core) if slow_without_staircase(self.problem) else None
+        if best is not None:
+            return best
         for _ in range(1 if self.problem.support.is_finite else _ROUNDS):
             outcome, stop = self.attempt(core)
             if best is None or outcome.is_better_than(best):
@@ -110,7 +113,7 @@ class _Run:
             core = grown(core)
         assert best is not None
         self.claim, self.objective = claim, objective
-        return self.timed("repair", lambda: with_best_staircase(self.problem, best))
+        return self.timed("repair", lambda: with_best_staircase(self.problem, best, self.staircase))
 
     def next_candidate(self) -> bool:
         """Whether `auto` has another backend to try; it then is the current one."""
@@ -124,10 +127,6 @@ class _Run:
         formulation = self.timed("formulate", lambda: formulate(self.problem, core))
         reduction = self.timed("reduce", lambda: reduce(formulation))
         backend = self.chosen(reduction.program)
-        if slow_without_staircase(self.problem):
-            outcome = self.by_staircase(formulation, reduction, backend)
-            if outcome is not None:
-                return outcome, True
         claim = self.claim = self.timed("solve", lambda: ask(backend, reduction.program, self.options))
         self.objective = claim.objective * reduction.scale
         if claim.status is Claimed.INFEASIBLE or not claim.has_point:
@@ -143,12 +142,14 @@ class _Run:
             outcome = self.without_scaling(formulation, backend, outcome, y, centre)
         return outcome, False
 
-    def by_staircase(self, formulation: Formulation, reduction: Reduction, backend: Backend) -> Outcome | None:
+    def by_staircase(self, core: Core) -> Outcome | None:
         """A staircase in closed form, where the program of its tight rows alone proves it optimal."""
-        found = self.timed("reduce", lambda: best_staircase(self.problem))
+        found = self.timed("reduce", self.staircase)
         if found is None:
             return None
-        core = formulation.core
+        formulation = self.timed("formulate", lambda: formulate(self.problem, core))
+        reduction = self.timed("reduce", lambda: reduce(formulation))
+        backend = self.chosen(reduction.program)
         x = np.zeros(formulation.program.cost.size)
         x[: core.size] = [float(found.probability(k)) for k in range(core.first, core.last + 1)]
         tight = self.timed("reduce", lambda: tight_rows(reduction, x))

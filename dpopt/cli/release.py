@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -91,16 +90,13 @@ def add_noise(
 def _checked_noise(source: Path | None, half_width: str | None, variance: str | None, gamma: str | None) -> Noise:
     """The noise to draw from; a certificate has to hold first."""
     noise = read_noise(source, half_width, variance, gamma)
-    if source is None or source.suffix.lower() == ".csv":
-        return noise
-    data = json.loads(source.read_text(encoding="utf-8-sig"))
-    if "kind" in data:
+    if noise.certificate is not None:
         from dpopt.proof.checker import verify
 
-        with progress(f"checking {source.name}"):
-            verdict = verify(data)
+        with progress(f"checking {noise.name}"):
+            verdict = verify(noise.certificate)
         if not verdict.holds:
-            raise InputError(str(source), f"the certificate does not hold, and nothing was drawn: {verdict.reason}")
+            raise InputError(noise.name, f"the certificate does not hold, and nothing was drawn: {verdict.reason}")
     return noise
 
 

@@ -44,11 +44,12 @@ Backend = Annotated[str, typer.Option(metavar="NAME", help="The solver, where on
 
 
 class Noise(NamedTuple):
-    """The noise, how it was named, and its (D, gamma) where it is a member of the family."""
+    """The noise and how it was named; its (D, gamma) where it is a member of the family, its certificate if any."""
 
     name: str
     pmf: Pmf
     member: tuple[int, Fraction] | None = None
+    certificate: Mapping[str, Any] | None = None
 
     def __str__(self) -> str:
         from dpopt.text import decimal_text
@@ -72,7 +73,7 @@ def read_noise(source: Path | None, half_width: str | None, variance: str | None
         for option, value in (("--D", half_width), ("--V", variance), ("--gamma", gamma)):
             if value is not None:
                 raise InputError(option, f"cannot stand beside the file {source}")
-        return Noise(str(source), _of_file(source))
+        return _of_file(source)
     if half_width is None:
         raise InputError("SOURCE", "is missing: name a certificate or pmf file, or give --D with --V or --gamma")
     if (variance is None) == (gamma is None):
@@ -123,7 +124,7 @@ def _of_family(half_width: str, variance: str | None, gamma: str | None) -> Nois
     return Noise(f"D = {half}, gamma = {gamma}", family_pmf(half, rate), (half, rate))
 
 
-def _of_file(path: Path) -> Pmf:
+def _of_file(path: Path) -> Noise:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError, ValueError) as error:
@@ -132,8 +133,9 @@ def _of_file(path: Path) -> Pmf:
         if path.suffix.lower() == ".csv":
             from dpopt.tables.key_table import KeyTable
 
-            return KeyTable.from_csv(text if "\n" in text else text + "\n").pmf
-        return _of_data(json.loads(text, parse_constant=_refuse_constant))
+            return Noise(str(path), KeyTable.from_csv(text if "\n" in text else text + "\n").pmf)
+        data = json.loads(text, parse_constant=_refuse_constant)
+        return Noise(str(path), _of_data(data), certificate=data if "kind" in data else None)
     except json.JSONDecodeError as error:
         raise InputError(str(path), f"is not JSON: {error}") from None
     except RecursionError:

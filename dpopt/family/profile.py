@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from flint import arb, ctx
 
-from dpopt.arithmetic import Enclosure, Number, ball, exact, exact_integer, exp_enclosure
+from dpopt.arithmetic import Enclosure, Number, ball, dyadic, exact, exact_integer, exp_enclosure
 from dpopt.errors import InputError
 from dpopt.privacy.shifts import lattice_shift
 
@@ -159,7 +159,7 @@ def _newton(half: int, rate: Fraction, variance: Fraction) -> _Point:
             if excess > 0 or excess < 0:
                 found, slope = second / zeroth, fourth / zeroth - (second / zeroth) ** 2
                 step = (found / ball(variance)).log() * found / slope
-                return _Point(bool(excess > 0), _rational(step.mid()))
+                return _Point(bool(excess > 0), dyadic(step.mid()))
         precision *= 2
     raise ArithmeticError("a variance of the family could not be separated from V")
 
@@ -187,14 +187,8 @@ def _refined(compute: Callable[[], arb], precision: int) -> Enclosure:
     while True:
         with ctx.workprec(precision):
             found = compute()
-        middle, radius = _rational(found.mid()), _rational(found.rad())
+        middle, radius = dyadic(found.mid()), dyadic(found.rad())
         close = radius * (1 << _BITS) <= abs(middle)
         if close or precision > _MOST_BITS or (width is not None and 2 * radius > width):
             return Enclosure(max(middle - radius, Fraction(0)), middle + radius)
         width, precision = radius, 2 * precision
-
-
-def _rational(exactly: arb) -> Fraction:
-    """A ball of radius 0 as the number that it is."""
-    mantissa, exponent = exactly.man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

@@ -10,7 +10,16 @@ from functools import cached_property
 from math import ceil
 from typing import Any
 
-from dpopt.arithmetic import Enclosure, Number, ball, exact, exact_integer, exp_enclosure, floor_scaled
+from dpopt.arithmetic import (
+    Enclosure,
+    Number,
+    ball,
+    exact,
+    exact_integer,
+    exact_nonnegative,
+    exp_enclosure,
+    floor_scaled,
+)
 from dpopt.distributions import (
     Distribution,
     exponential,
@@ -280,9 +289,7 @@ def _read(
     cost: Moment | str,
 ) -> _Wanted:
     """Everything that can be wrong before any noise is made."""
-    rate, excess, unit = exact(epsilon, "epsilon"), exact(delta, "delta"), exact(step, "step")
-    if rate < 0:
-        raise InputError("epsilon", f"must be at least 0, not {rate}")
+    rate, excess, unit = exact_nonnegative(epsilon, "epsilon"), exact(delta, "delta"), exact(step, "step")
     if not 0 <= excess <= 1:
         raise InputError("delta", f"must lie between 0 and 1, not {excess}")
     if unit <= 0:

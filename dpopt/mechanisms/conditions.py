@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from dpopt.arithmetic import Enclosure, Number, exact, exp_enclosure, log_enclosure
+from dpopt.arithmetic import Enclosure, Number, exact, exact_nonnegative, exp_enclosure, log_enclosure
 from dpopt.errors import InputError, NotVerifiedError
-from dpopt.pmf import Pmf
+from dpopt.pmf import Pmf, read_pmf
 from dpopt.privacy.divergence import delta, hockey_stick, is_pure
 from dpopt.privacy.enclosed import is_long
 from dpopt.privacy.ratios import largest_ratio_pair, sliding_argmax
@@ -114,7 +114,7 @@ def least_epsilon(pmf: Pmf, sensitivity: Number = 1) -> LeastEpsilon:
     p(0) = 0.1 beside p(-1) = 0
     (False, None)
     """
-    noise = _pmf_of(pmf)
+    noise = read_pmf(pmf, "pmf")
     shift = lattice_shift(sensitivity, noise.step)
     pair = largest_ratio_pair(noise, shift)
     return LeastEpsilon(
@@ -179,8 +179,8 @@ def sufficient_delta(pmf: Pmf, epsilon: Number, sensitivity: Number = 1) -> Suff
     >>> found.sufficient, found.tight.upper, found.as_printed
     (Fraction(1, 5), Fraction(1, 10), Fraction(0, 1))
     """
-    noise = _pmf_of(pmf)
-    value = _read_epsilon(epsilon)
+    noise = read_pmf(pmf, "pmf")
+    value = exact_nonnegative(epsilon, "epsilon")
     shift = lattice_shift(sensitivity, noise.step)
     tight = delta(noise, value, sensitivity)
     moved = exact(sensitivity, "sensitivity")
@@ -276,7 +276,7 @@ def cut_guarantee(pmf: Pmf, cut: Number, sensitivity: Number = 1, *, centre: Num
     >>> print(found.epsilon, f"{float(found.sufficient):.9g} {float(found.tight):.9g}")
     1.04599347625 0.00154196957 0.000108870136
     """
-    noise = _pmf_of(pmf)
+    noise = read_pmf(pmf, "pmf")
     shift = lattice_shift(sensitivity, noise.step)
     distance, middle = exact(cut, "cut"), exact(centre, "centre")
     if distance < 0:
@@ -296,17 +296,3 @@ def cut_guarantee(pmf: Pmf, cut: Number, sensitivity: Number = 1, *, centre: Num
         best = max(best, weights[i] / least if least else best)
     tight = max(hockey_stick(noise, best, sign * s) for s in range(1, shift + 1) for sign in (1, -1))
     return CutGuarantee(best, log_enclosure(best), 1 - inside / noise.total, tight)
-
-
-def _pmf_of(noise: object) -> Pmf:
-    pmf = getattr(noise, "pmf", noise)
-    if not isinstance(pmf, Pmf):
-        raise InputError("pmf", f"must be a Pmf or have one as its attribute 'pmf', not {type(pmf).__name__}")
-    return pmf
-
-
-def _read_epsilon(epsilon: Number) -> Fraction:
-    value = exact(epsilon, "epsilon")
-    if value < 0:
-        raise InputError("epsilon", f"must be at least 0, not {value}")
-    return value

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from dpopt.arithmetic import Enclosure, Number, exact, exp_enclosure, is_at_most_exp
+from dpopt.arithmetic import Enclosure, Number, exact_nonnegative, exp_enclosure, is_at_most_exp
 from dpopt.errors import InputError
-from dpopt.pmf import Pmf
+from dpopt.pmf import Pmf, read_pmf
 from dpopt.privacy.enclosed import enclosed_delta, is_long
 from dpopt.privacy.ratios import is_too_long, largest_ratio_pair
 from dpopt.privacy.shifts import deciding_shifts, explicit_weights, lattice_shift
@@ -80,10 +80,8 @@ def delta(pmf: Pmf, epsilon: Number, sensitivity: Number = 1, *, bits: int = 128
     >>> delta(Pmf(0, (1,) * 10), 1).upper
     Fraction(1, 10)
     """
-    pmf = getattr(pmf, "pmf", pmf)
-    value = exact(epsilon, "epsilon")
-    if value < 0:
-        raise InputError("epsilon", f"must be at least 0, not {value}")
+    pmf = read_pmf(pmf, "pmf")
+    value = exact_nonnegative(epsilon, "epsilon")
     shift = lattice_shift(sensitivity, pmf.step)
     growth = exp_enclosure(value, bits)
     if pmf.tails is not None and not is_too_long(pmf, shift) and is_pure(pmf, value, shift):
@@ -116,9 +114,7 @@ def delta_between(output: Pmf, neighbour: Pmf, epsilon: Number, *, bits: int = 1
     >>> delta_between(Pmf(0, (1, 1)), Pmf(1, (1, 1)), 1).upper
     Fraction(1, 2)
     """
-    value = exact(epsilon, "epsilon")
-    if value < 0:
-        raise InputError("epsilon", f"must be at least 0, not {value}")
+    value = exact_nonnegative(epsilon, "epsilon")
     if output.tails is not None or neighbour.tails is not None:
         raise InputError("neighbour", "must have a finite support, and so must output")
     if output.step != neighbour.step:

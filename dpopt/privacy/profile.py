@@ -13,9 +13,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dpopt.arithmetic import Enclosure, Number, exact, exact_integer, exp_enclosure, log_enclosure
+from dpopt.arithmetic import MAX_EXPONENT, Enclosure, Number, exact, exact_integer, exp_enclosure, log_enclosure
 from dpopt.errors import InputError
-from dpopt.pmf import Pmf
+from dpopt.pmf import Pmf, read_pmf
 from dpopt.privacy.losses import Losses
 from dpopt.privacy.shifts import lattice_shift
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Profile", "epsilon", "privacy_profile"]
 
 _POINTS = 200  # of the default grid
-_LARGEST = 700  # epsilon, as in `exp_enclosure`
 _ROWS = 11  # of the printed table
 
 
@@ -184,9 +183,7 @@ def epsilon(pmf: Pmf, delta: Number = 0, sensitivity: Number = 1) -> Enclosure:
 
 
 def _losses_of(pmf: Pmf, sensitivity: Number, bits: int) -> Losses:
-    pmf = getattr(pmf, "pmf", pmf)
-    if not isinstance(pmf, Pmf):
-        raise InputError("pmf", f"must be a Pmf or have one as its attribute 'pmf', not {type(pmf).__name__}")
+    pmf = read_pmf(pmf, "pmf")
     return Losses(pmf, lattice_shift(sensitivity, pmf.step), bits)
 
 
@@ -217,9 +214,9 @@ def _enclosures(losses: Losses, epsilons: Sequence[Fraction]) -> tuple[list[Frac
 def _default_epsilons(losses: Losses) -> list[Fraction]:
     """Evenly spaced short decimals from 0 to at least 2 % beyond the start of the plateau."""
     end = log_enclosure(losses.least_factor(losses.floor)).upper or Fraction(1)
-    step = min(end * Fraction(51, 50), Fraction(_LARGEST)) / (_POINTS - 1)
+    step = min(end * Fraction(51, 50), Fraction(MAX_EXPONENT)) / (_POINTS - 1)
     place = Fraction(10) ** (math.floor(math.log10(step)) - 1)  # two significant digits
-    step = min(math.ceil(step / place) * place, Fraction(_LARGEST, _POINTS - 1))
+    step = min(math.ceil(step / place) * place, Fraction(MAX_EXPONENT, _POINTS - 1))
     return [i * step for i in range(_POINTS)]
 
 
@@ -234,8 +231,8 @@ def _read_epsilons(epsilons: Iterable[Number]) -> list[Fraction]:
 
 def _read_epsilon(value: Number, argument: str) -> Fraction:
     number = exact(value, argument)
-    if not 0 <= number <= _LARGEST:
-        bound = "at least 0" if number < 0 else f"at most {_LARGEST}"
+    if not 0 <= number <= MAX_EXPONENT:
+        bound = "at least 0" if number < 0 else f"at most {MAX_EXPONENT}"
         raise InputError(argument, f"must be {bound}, not {number}")
     return number
 

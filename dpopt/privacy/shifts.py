@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpopt.arithmetic import Number, exact
+from dpopt.arithmetic import Number, exact_positive
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 
@@ -13,9 +13,7 @@ __all__ = ["deciding_shifts", "explicit_weights", "is_unimodal", "lattice_shift"
 
 def lattice_shift(sensitivity: Number, step: Fraction, argument: str = "sensitivity") -> int:
     """The largest shift in lattice steps, ``floor(sensitivity / step)``; an error when no lattice point is reached."""
-    value = exact(sensitivity, argument)
-    if value <= 0:
-        raise InputError(argument, f"must be positive, not {value}")
+    value = exact_positive(sensitivity, argument)
     if value < step:
         raise InputError(
             argument, f"must be at least the lattice step {step} (smaller moves do not exist), not {value}"

@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dpopt.arithmetic import exact, exp_enclosure
+from dpopt.arithmetic import exact, exact_nonnegative, exact_positive, exp_enclosure
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.privacy.shifts import lattice_shift
@@ -38,19 +38,14 @@ def _set(part: object, **values: object) -> None:
 
 def read_epsilon(value: object) -> Fraction:
     """An epsilon: exact, at least 0, and small enough for e^epsilon to be written down."""
-    number = exact(value, "epsilon")
-    if number < 0:
-        raise InputError("epsilon", f"must be at least 0, not {number}")
+    number = exact_nonnegative(value, "epsilon")
     exp_enclosure(number, 1)
     return number
 
 
 def read_sensitivity(value: object) -> Fraction:
     """A sensitivity in data units: exact and positive."""
-    number = exact(value, "sensitivity")
-    if number <= 0:
-        raise InputError("sensitivity", f"must be positive, not {number}")
-    return number
+    return exact_positive(value, "sensitivity")
 
 
 @dataclass(frozen=True)

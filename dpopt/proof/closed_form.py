@@ -12,9 +12,9 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
-from flint import ctx
+from flint import arb
 
-from dpopt.arithmetic import ball, exp_enclosure
+from dpopt.arithmetic import ball, exp_enclosure, sign
 from dpopt.pmf import Pmf
 from dpopt.proof import checker
 from dpopt.proof.multipliers import FORMAT
@@ -35,15 +35,12 @@ def some_pmf_reaches(half_width: int, epsilon: Fraction, delta: Fraction) -> boo
     """
     if epsilon == 0 or half_width == 0:
         return delta * (2 * half_width + 1) >= 1
-    precision = 128
-    while precision <= 1 << 20:
-        with ctx.workprec(precision):
-            growth = ball(epsilon).exp()
-            room = ball(delta) * ((ball(epsilon * half_width)).exp() * (growth + 1) - 2) - (growth - 1)
-            if room > 0 or room < 0:
-                return bool(room > 0)
-        precision *= 2
-    raise ArithmeticError("the smallest delta could not be separated from the wanted one")
+
+    def room() -> arb:
+        growth = ball(epsilon).exp()
+        return ball(delta) * ((ball(epsilon * half_width)).exp() * (growth + 1) - 2) - (growth - 1)
+
+    return sign(room) > 0
 
 
 def smallest_delta_certificate(problem: Mapping[str, Any], half_width: int, epsilon: Fraction) -> dict[str, Any]:

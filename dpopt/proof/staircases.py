@@ -9,7 +9,7 @@ meets with equality, a quarter of all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -36,11 +36,14 @@ _ALL = 12  # staircases up to which each is tried
 _SLOW = 40  # sensitivity in lattice steps from which a linear program takes seconds
 
 
-def with_best_staircase(problem: Problem, outcome: Outcome) -> Outcome:
-    """The outcome, or the best staircase with the outcome's bound, where that is proved to cost less."""
+def with_best_staircase(problem: Problem, outcome: Outcome, staircase: Callable[[], Pmf | None]) -> Outcome:
+    """The outcome, or the best staircase with the outcome's bound, where that is proved to cost less.
+
+    `staircase` is asked for it only where the outcome has a gap.
+    """
     if outcome.verified is not Verified.FEASIBLE or outcome.repaired is None:
         return outcome
-    found = best_staircase(problem)
+    found = staircase()
     if found is None or problem.objective_term.value(found).upper >= outcome.value:
         return outcome
     certificate = checker.certify({**_statement(outcome.certificate), "pmf": found.to_dict()})

@@ -12,9 +12,9 @@ import numpy as np
 
 from dpopt.arithmetic import exact
 from dpopt.errors import InputError
-from dpopt.pmf import Pmf
+from dpopt.pmf import HasPmf, Pmf, read_pmf
 from dpopt.release.drawing import drawn
-from dpopt.release.pmf_sampler import HasPmf, in_data_units, pmf_draws, read_pmf
+from dpopt.release.pmf_sampler import in_data_units, pmf_draws
 from dpopt.release.randomness import Randomness, read_randomness
 
 if TYPE_CHECKING:

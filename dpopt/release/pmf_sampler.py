@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 from dpopt.release.digits import RationalRatio
 from dpopt.release.tailed import Tail, TailedDraws, TailedLaw
@@ -16,29 +15,9 @@ from dpopt.release.tailed import Tail, TailedDraws, TailedLaw
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["HasPmf", "in_data_units", "pmf_draws", "read_pmf"]
+__all__ = ["in_data_units", "pmf_draws"]
 
 _NARROW = 62  # bits
-
-
-@runtime_checkable
-class HasPmf(Protocol):
-    """What holds a pmf: a `Solution`, a `Distribution`, a `KeyTable`."""
-
-    @property
-    def pmf(self) -> Pmf:
-        """The exact pmf."""
-        ...
-
-
-def read_pmf(pmf: object, argument: str) -> Pmf:
-    """The pmf, or the pmf of what has one."""
-    if isinstance(pmf, Pmf):
-        return pmf
-    held = getattr(pmf, "pmf", None)
-    if not isinstance(held, Pmf):
-        raise InputError(argument, f"must be a Pmf or have one as its pmf, not {type(pmf).__name__}")
-    return held
 
 
 @lru_cache(maxsize=16)

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from dpopt.arithmetic import Number, ball, exact, exact_integer, exact_positive
 from dpopt.errors import InputError
-from dpopt.pmf import Pmf
+from dpopt.pmf import HasPmf, Pmf, read_pmf
 from dpopt.release.digits import ExponentialRatio, geometric_draws, truncated_draws
 from dpopt.release.drawing import Size, drawn, read_size
 from dpopt.release.gaussian import gaussian_draws, laplace_draws
 from dpopt.release.integers import read_variance
 from dpopt.release.lazy import BallSurvival, LazyTable, RationalSurvival
-from dpopt.release.pmf_sampler import HasPmf, in_data_units, pmf_draws, read_pmf
+from dpopt.release.pmf_sampler import in_data_units, pmf_draws
 from dpopt.release.randomness import Randomness, read_randomness
 from dpopt.release.uniform import UniformDraws, shuffled
 

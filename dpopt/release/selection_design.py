@@ -10,7 +10,7 @@ from typing import Any
 
 from flint import arb
 
-from dpopt.arithmetic import Enclosure, Number, ball, enclosed, exact, exact_integer
+from dpopt.arithmetic import Enclosure, Number, ball, enclosed, exact, exact_integer, exact_positive
 from dpopt.errors import InputError
 from dpopt.release.selection_chance import Field, chance_of_order, chance_of_set
 
@@ -73,9 +73,9 @@ class SelectionDesign:
     def __post_init__(self) -> None:
         for name, value in (
             ("k", exact_integer(self.k, "k", at_least=1)),
-            ("epsilon", _positive(self.epsilon, "epsilon")),
-            ("resolution", _positive(self.resolution, "resolution")),
-            ("sensitivity", _positive(self.sensitivity, "sensitivity")),
+            ("epsilon", exact_positive(self.epsilon, "epsilon")),
+            ("resolution", exact_positive(self.resolution, "resolution")),
+            ("sensitivity", exact_positive(self.sensitivity, "sensitivity")),
         ):
             object.__setattr__(self, name, value)
         if self.resolution.numerator != 1:
@@ -292,13 +292,6 @@ def _chosen(value: object) -> Chosen:
         return Chosen(value)  # type: ignore[arg-type]
     except ValueError:
         raise InputError("chosen", f"must be 'set' or 'order', not {value!r}") from None
-
-
-def _positive(value: object, argument: str) -> Fraction:
-    number = exact(value, argument)
-    if number <= 0:
-        raise InputError(argument, f"must be positive, not {number}")
-    return number
 
 
 def truth(value: object, argument: str) -> bool:

@@ -7,8 +7,7 @@ from fractions import Fraction
 
 from dpopt.arithmetic import Enclosure, Number, exact, exact_integer
 from dpopt.distributions import Distribution, gaussian
-from dpopt.errors import InputError
-from dpopt.pmf import Pmf
+from dpopt.pmf import Pmf, read_pmf
 from dpopt.privacy.profile import privacy_profile
 from dpopt.problem.constraints import PureDP
 from dpopt.problem.objectives import MinWasserstein, MinWassersteinRelaxation
@@ -71,9 +70,7 @@ def utility(noise: Pmf | Distribution | Solution, input: Distribution | Pmf) -> 
     >>> print(utility(Pmf(-1, (1, 2, 1)), point(3)))
     W1 0.5, E|Z| 0.5, mean 0, variance 0.5
     """
-    pmf = getattr(noise, "pmf", noise)
-    if not isinstance(pmf, Pmf):
-        raise InputError("noise", f"must be a Pmf or have one as its attribute 'pmf', not {type(noise).__name__}")
+    pmf = read_pmf(noise, "noise")
     support: Support = Integers() if pmf.step == 1 else Lattice(pmf.step)
     term = MinWasserstein(input).term(Setting(support, None))  # type: ignore[arg-type]  # reads a Pmf as well
     return Utility(term.value(pmf), pmf.absolute_moment(1), pmf.mean, pmf.variance)

@@ -196,7 +196,7 @@ def test_other_arguments() -> None:
     """Refused before anything is drawn."""
     with pytest.raises(InputError, match="overflow: must be one of error, exact, not 'wrap'"):
         add_noise([1], COIN, overflow="wrap", randomness=Replay(b""))
-    with pytest.raises(InputError, match="noise: must be a Pmf or have one as its pmf, not list"):
+    with pytest.raises(InputError, match="noise: must be a Pmf or have one as its attribute 'pmf', not list"):
         add_noise([1], [1, 2, 1], randomness=Replay(b""))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="randomness: must be"):
         add_noise([1], COIN, randomness=1)  # type: ignore[arg-type]

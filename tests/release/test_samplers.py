@@ -445,7 +445,7 @@ def test_chunks_follow_each_other() -> None:
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda s: sample(3, 1, randomness=s), "pmf: must be a Pmf or have one as its pmf, not int"),
+        (lambda s: sample(3, 1, randomness=s), "pmf: must be a Pmf or have one as its attribute 'pmf', not int"),
         (lambda s: sample_uniform(0, 1, randomness=s), "below: must be at least 1, not 0"),
         (lambda s: sample_uniform("1/2", 1, randomness=s), "below: must be an integer"),
         (lambda s: sample_bernoulli("3/2", 1, randomness=s), r"p: must lie in \[0, 1\], not 3/2"),
