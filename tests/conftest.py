@@ -32,9 +32,19 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a session that would have passed with tests left out."""
-    if _skipped and session.exitstatus == pytest.ExitCode.OK:
+    """Fail a session that would have passed with tests left out; a worker tells the session that started it."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["skipped"] = _skipped
+    elif _skipped and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object) -> None:
+    """Modules are skipped where they are collected, in every worker: take over what each noted, once."""
+    for entry in getattr(node, "workeroutput", {}).get("skipped", ()):
+        if tuple(entry) not in _skipped:
+            _skipped.append(tuple(entry))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
