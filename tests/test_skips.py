@@ -28,7 +28,7 @@ def test_a_skip_without_a_listed_reason_fails(tmp_path: Path, body: str, status:
     shutil.copy(HERE / "conftest.py", tmp_path / "conftest.py")
     (tmp_path / "test_it.py").write_text(f"{body}\n")
     (tmp_path / "test_other.py").write_text("def test_other(): pass\n")  # no test at all is a failure of its own
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", str(workers), "--rootdir", ".", "."]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"-n{workers}", "--rootdir", ".", "."]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == status, done.stdout
     assert ("skipped tests count as failures" in done.stdout) == (status == 1)
