@@ -13,8 +13,14 @@ from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.privacy.shifts import lattice_shift
 from dpopt.problem.costs import Cost, indicator, plain_number, read_cost
+from dpopt.problem.families.base import Term
+from dpopt.problem.families.expectation import ExpectationTerm
+from dpopt.problem.families.hockey_stick import HockeyStickTerm
+from dpopt.problem.families.mirror import MirrorTerm
+from dpopt.problem.families.order import OrderTerm
+from dpopt.problem.families.ratio import RatioTerm
+from dpopt.problem.families.zero import ZeroTerm
 from dpopt.problem.parts import Constraint, Setting, register_constraint
-from dpopt.problem.terms import ExpectationTerm, HockeyStickTerm, MirrorTerm, OrderTerm, RatioTerm, Term, ZeroTerm
 
 __all__ = [
     "ApproxDP",
@@ -130,6 +136,10 @@ class Mean(_Bounded):
 
     type: ClassVar[str] = "mean"
 
+    @property
+    def fixed_mean(self) -> Fraction | None:
+        return self.equals
+
     def function(self, setting: Setting) -> LatticeFunction:
         return read_cost("value", "of").on(setting.support)
 
@@ -165,6 +175,7 @@ class Variance(_Bounded):
     """
 
     type: ClassVar[str] = "variance"
+    is_centred: ClassVar[bool] = True
 
     def function(self, setting: Setting) -> LatticeFunction:
         centre = setting.fixed_mean
@@ -281,6 +292,10 @@ class Symmetric(Constraint):
     """
 
     type: ClassVar[str] = "symmetric"
+
+    @property
+    def fixed_mean(self) -> Fraction | None:
+        return Fraction(0)
 
     def terms(self, setting: Setting) -> tuple[Term, ...]:
         return (MirrorTerm(),)

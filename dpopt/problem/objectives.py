@@ -15,8 +15,11 @@ from dpopt.pmf import Pmf
 from dpopt.privacy.shifts import lattice_shift
 from dpopt.problem.constraints import read_epsilon, read_sensitivity
 from dpopt.problem.costs import Cost, plain_number, read_cost
+from dpopt.problem.families.base import ObjectiveTerm
+from dpopt.problem.families.cost import CostTerm, EntropyTerm
+from dpopt.problem.families.hockey_stick import MinDeltaTerm
+from dpopt.problem.families.wasserstein import WassersteinTerm
 from dpopt.problem.parts import Objective, Setting, build, register_objective
-from dpopt.problem.terms import CostTerm, EntropyTerm, MinDeltaTerm, ObjectiveTerm, WassersteinTerm
 
 __all__ = [
     "INPUT_TYPES",

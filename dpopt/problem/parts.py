@@ -16,8 +16,8 @@ from typing import Any, ClassVar, TypeVar
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 from dpopt.problem.costs import Cost, plain_number
+from dpopt.problem.families.base import ObjectiveTerm, Term, TermCheck
 from dpopt.problem.support import Support
-from dpopt.problem.terms import ObjectiveTerm, Term, TermCheck
 from dpopt.text import closest, listed
 
 __all__ = [
@@ -82,6 +82,13 @@ class Constraint(Part):
     A linear constraint overrides `terms` and gets its check for free. A constraint that is not linear gives the
     solver what it can in `terms` and overrides `check`.
     """
+
+    is_centred: ClassVar[bool] = False  # whether it means nothing without a fixed mean
+
+    @property
+    def fixed_mean(self) -> Fraction | None:
+        """The mean that it fixes, in data units; None where it fixes none."""
+        return None
 
     def terms(self, setting: Setting) -> tuple[Term, ...]:
         """The exact rows, in lattice steps."""

@@ -13,13 +13,13 @@ from dpopt.arithmetic import exact, exact_integer
 from dpopt.distributions import Distribution
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
-from dpopt.problem.constraints import Mean, PureDP, Symmetric, Variance
+from dpopt.problem.constraints import Mean, PureDP, Variance
 from dpopt.problem.costs import plain_number
+from dpopt.problem.families.base import ObjectiveTerm, Term
 from dpopt.problem.objectives import MaxEntropy, MinWasserstein
 from dpopt.problem.parts import Check, Constraint, Objective, Setting, build, constraint_types, objective_types
 from dpopt.problem.refusals import refuse_what_has_no_finite_answer
 from dpopt.problem.support import Integers, Lattice, Support
-from dpopt.problem.terms import ObjectiveTerm, Term
 from dpopt.text import closest
 
 __all__ = ["Problem", "tablebuilder", "wasserstein"]
@@ -94,10 +94,13 @@ class Problem:
     @cached_property
     def setting(self) -> Setting:
         """What the constraints may know of each other: the support and the fixed mean."""
-        fixed = next((c.equals for c in self.constraints if isinstance(c, Mean) and c.equals is not None), None)
-        if fixed is None and any(isinstance(c, Symmetric) for c in self.constraints):
-            fixed = Fraction(0)
-        return Setting(self.support, fixed)
+        centring = self.centring
+        return Setting(self.support, None if centring is None else self.constraints[centring].fixed_mean)
+
+    @property
+    def centring(self) -> int | None:
+        """The index of the constraint that fixes the mean: the first that does."""
+        return next((i for i, c in enumerate(self.constraints) if c.fixed_mean is not None), None)
 
     @cached_property
     def objective_term(self) -> ObjectiveTerm:
@@ -117,6 +120,11 @@ class Problem:
             except InputError as error:
                 raise error.inside(f"constraints[{i}]") from None
         return tuple(found)
+
+    @property
+    def all_terms(self) -> tuple[Term, ...]:
+        """The terms of all constraints, in their order."""
+        return tuple(term for group in self.terms for term in group)
 
     @cached_property
     def constraint_names(self) -> tuple[str, ...]:

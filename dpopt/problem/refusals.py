@@ -8,19 +8,15 @@ from fractions import Fraction
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction, Polynomial
 from dpopt.problem.constraints import PureDP
+from dpopt.problem.families.base import ObjectiveTerm, Term
+from dpopt.problem.families.cost import EntropyTerm
+from dpopt.problem.families.expectation import ExpectationTerm
+from dpopt.problem.families.hockey_stick import HockeyStickTerm, MinDeltaTerm
+from dpopt.problem.families.order import OrderTerm
+from dpopt.problem.families.ratio import RatioTerm
+from dpopt.problem.families.zero import ZeroTerm
 from dpopt.problem.parts import Constraint
 from dpopt.problem.support import Support
-from dpopt.problem.terms import (
-    EntropyTerm,
-    ExpectationTerm,
-    HockeyStickTerm,
-    MinDeltaTerm,
-    ObjectiveTerm,
-    OrderTerm,
-    RatioTerm,
-    Term,
-    ZeroTerm,
-)
 
 __all__ = ["refuse_what_has_no_finite_answer"]
 
@@ -46,7 +42,7 @@ def _refuse_what_floats_cannot_hold(objective: ObjectiveTerm, flat: list[tuple[s
     stated: list[tuple[str, LatticeFunction, list[Fraction | None]]] = [("objective", objective.cost, [])]
     for where, term in flat:
         if isinstance(term, ExpectationTerm):
-            stated.append((where, term.function, [term.at_least, term.at_most]))
+            stated.append((where, term.of, [term.at_least, term.at_most]))
     for where, function, sides in stated:
         numbers = [*function.table, *function.left, *function.right, *(side for side in sides if side is not None)]
         if max((abs(number) for number in numbers), default=0) > _LARGEST:
@@ -112,9 +108,9 @@ def _refuse_hockey_stick(where: str, cost: LatticeFunction, ratios: list[RatioTe
 def _refuse_escaping_mass(where: str, term: ExpectationTerm, cost: LatticeFunction) -> None:
     """A bound that far-out mass can meet at vanishing cost is not attained (theory of infinite supports, 7)."""
     both = term.at_least is not None and term.at_least == term.at_most
-    if both and term.at_least == 0 and term.function.is_odd and cost.is_even:
+    if both and term.at_least == 0 and term.of.is_odd and cost.is_even:
         return  # the mirror image costs the same: mass far out never helps a zero mean
-    sides = ((_outward_left(term.function), _outward_left(cost)), (term.function.right, cost.right))
+    sides = ((_outward_left(term.of), _outward_left(cost)), (term.of.right, cost.right))
     for function, price in sides:
         grows_faster = len(function) > max(len(price), 1)
         if not grows_faster:

@@ -13,26 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from dpopt.problem.terms import (
-    EntropyTerm,
-    ExpectationTerm,
-    HockeyStickTerm,
-    MinDeltaTerm,
-    OrderTerm,
-    RatioTerm,
-    WassersteinTerm,
-    ZeroTerm,
-)
-from dpopt.program.blocks import HockeyStickBlock
 from dpopt.program.formulate import Formulation, expected_centre
 from dpopt.program.program import BlockKind, Program, RowBlock
+from dpopt.program.rows.base import LEAST_UNIT
 
 __all__ = ["Reduction", "elastic", "fold", "identity", "is_foldable", "reduce", "scale_by_envelope", "tight_rows"]
 
 _NEGLIGIBLE = 2e-12  # beside coefficients of 1 and masses of 1: below every solver's resolution, and upsetting to some
 _LARGE = 1e3  # for columns so far out that neither cost nor mass holds them: a multiple of what they are expected to be
 _TIGHT = 1e-9  # of the terms of a ratio row, beside which its slack counts as none
-_FLOOR = 1e-280  # the envelope stays a normal float times anything a program multiplies it with
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,22 +80,9 @@ def reduce(formulation: Formulation, *, scaled: bool = True) -> Reduction:
 
 def is_foldable(formulation: Formulation) -> bool:
     """Whether reflecting about 0 maps the program to itself: then symmetric noise loses nothing (it is convex)."""
-    problem, core = formulation.problem, formulation.core
-    objective = problem.objective_term
-    if not core.is_symmetric or isinstance(objective, WassersteinTerm | EntropyTerm):
-        return False  # W1 rows flip sign under reflection; entropy programs are cheap as they are
-    if not objective.cost.is_even:
-        return False
-    for term in (term for group in problem.terms for term in group):
-        if isinstance(term, ExpectationTerm):
-            odd_zero = term.function.is_odd and term.at_least == term.at_most == 0
-            if not (term.function.is_even or odd_zero):
-                return False
-        if isinstance(term, OrderTerm) and term.mode != 0:
-            return False
-        if isinstance(term, ZeroTerm) and set(term.indices) != {-k for k in term.indices}:
-            return False
-    return True
+    problem = formulation.problem
+    parts = (problem.objective_term, *problem.all_terms)
+    return formulation.core.is_symmetric and all(part.is_symmetric for part in parts)
 
 
 def fold(formulation: Formulation) -> Reduction:
@@ -135,13 +111,12 @@ def _folding_columns(formulation: Formulation) -> sp.csr_array:
     target[: core.size] = np.abs(core.indices)
     count = core.last + 1
     for block in formulation.blocks:
-        span = np.arange(block.columns)
-        half = block.columns // 2 if block.folding.paired else block.columns
-        target[block.column : block.column + block.columns] = count + span % max(half, 1)
-        count += half
-        if isinstance(block, HockeyStickBlock) and block.total_column >= 0:
-            target[block.total_column] = count
-            count += 1
+        span, pairs = np.arange(block.columns), block.folding.columns if block.folding.paired else 0
+        half = pairs // 2
+        target[block.column : block.column + block.columns] = count + np.where(
+            span < pairs, span % max(half, 1), span - half
+        )
+        count += block.columns - half
     return sp.csr_array((np.ones(size), (np.arange(size), target)), shape=(size, count))
 
 
@@ -187,20 +162,15 @@ def _side(rows: sp.csr_array, side: np.ndarray) -> np.ndarray:
 
 def envelope(formulation: Formulation) -> np.ndarray:
     """The expected decay of the pmf over the core: max(e^(-epsilon |k - centre| / shift), delta), floored."""
-    core = formulation.core
-    terms = [t for group in formulation.problem.terms for t in group]
-    terms.append(formulation.problem.objective_term)  # type: ignore[arg-type]  # a min-delta term has a rate as well
-    centre = min(max(expected_centre(formulation.problem), core.first), core.last)
-    distance = np.abs(core.indices - centre)
-    rates = [float(t.epsilon) / t.shift for t in terms if isinstance(t, RatioTerm)]
-    floor = _FLOOR
-    if not rates:
-        loose = [t for t in terms if isinstance(t, HockeyStickTerm | MinDeltaTerm)]
-        rates = [float(t.epsilon) / t.shift for t in loose]
-        floor = max([float(t.delta) for t in loose if isinstance(t, HockeyStickTerm)], default=_FLOOR)
-    if not rates:
+    core, problem = formulation.core, formulation.problem
+    decays = [part.decay for part in (problem.objective_term, *problem.all_terms)]
+    expected = [decay for decay in decays if decay is not None]
+    expected = [decay for decay in expected if decay.is_strict] or expected
+    if not expected:
         return np.ones(core.size)
-    return np.maximum(np.exp(-min(rates) * distance), max(floor, _FLOOR))
+    centre = min(max(expected_centre(problem), core.first), core.last)
+    rate, floor = min(decay.rate for decay in expected), max(decay.floor for decay in expected)
+    return np.maximum(np.exp(-rate * np.abs(core.indices - centre)), max(floor, LEAST_UNIT))
 
 
 def scale_by_envelope(formulation: Formulation, folded: Reduction) -> Reduction:
@@ -210,13 +180,9 @@ def scale_by_envelope(formulation: Formulation, folded: Reduction) -> Reduction:
     """
     program = folded.program
     full = np.ones(formulation.program.cost.size)
-    full[: formulation.core.size] = envelope(formulation)
+    full[: formulation.core.size] = expected = envelope(formulation)
     for block in formulation.blocks:
-        if isinstance(block, HockeyStickBlock):
-            unit = _delta_unit(formulation, block)
-            full[block.column : block.column + block.columns] = unit
-            if block.total_column >= 0:
-                full[block.total_column] = unit
+        full[block.column : block.column + block.columns] = block.column_unit(expected)
     column = full[_first_of_each(folded.columns)]
     matrix = program.rows @ sp.diags_array(column)
     largest = abs(matrix).max(axis=1).toarray().ravel() if matrix.shape[0] else np.zeros(0)
@@ -240,17 +206,6 @@ def scale_by_envelope(formulation: Formulation, folded: Reduction) -> Reduction:
         upper=upper,
     )
     return Reduction(scaled, sp.diags_array(column).tocsr(), sp.diags_array(row).tocsr(), scale)
-
-
-def _delta_unit(formulation: Formulation, block: HockeyStickBlock) -> float:
-    """The size of a hockey-stick total: the wanted delta, or what the truncated geometric law reaches."""
-    if block.owner >= 0:
-        terms = formulation.problem.terms[block.owner]
-        wanted = next(float(t.delta) for t in terms if isinstance(t, HockeyStickTerm))
-        return max(wanted, _FLOOR) if wanted > 0 else 1.0
-    decay = envelope(formulation)
-    outermost = min(int(block.shifts.max(initial=1)), decay.size)
-    return max(float(decay[-outermost:].sum() / decay.sum()), _FLOOR)
 
 
 # --- rows that a point meets with equality ---------------------------------------------------------------------------

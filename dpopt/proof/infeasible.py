@@ -12,8 +12,6 @@ import numpy as np
 
 from dpopt.backends.base import Backend, ask
 from dpopt.backends.registry import get_backend
-from dpopt.problem.constraints import Mean, Symmetric, Variance
-from dpopt.problem.problem import Problem
 from dpopt.program.formulate import Formulation, chain_owner, formulate
 from dpopt.program.reductions import Reduction, elastic, reduce
 from dpopt.proof.prove import Outcome, Verified, farkas
@@ -40,8 +38,10 @@ def find_conflict(
     certificate = _proof(formulation, kept, backend, options)
     if certificate is None:
         return None
+    centred = {i for i, constraint in enumerate(problem.constraints) if constraint.is_centred}
     for index in list(kept):
-        rest = [i for i in kept if i != index and (i not in _centred(problem) or index not in _centring(problem))]
+        leaving = {index} | (centred if index == problem.centring else set())
+        rest = [i for i in kept if i not in leaving]
         smaller = _proof(formulation, rest, backend, options) if index in kept else None
         if smaller is not None:
             kept, certificate = rest, smaller
@@ -52,18 +52,6 @@ def find_conflict(
         listed = ", ".join(f"'{name}'" for name in conflict)
         reason = f"no pmf meets {listed} together" if len(conflict) > 1 else f"no pmf meets {listed} on this support"
     return Outcome(Verified.INFEASIBLE, reason, certificate, conflict=conflict)
-
-
-def _centring(problem: Problem) -> tuple[int, ...]:
-    """The constraint that fixes the mean, as `Problem.setting` finds it; none where no single one does."""
-    fixing = [i for i, c in enumerate(problem.constraints) if isinstance(c, Mean) and c.equals is not None]
-    fixing = fixing or [i for i, c in enumerate(problem.constraints) if isinstance(c, Symmetric)]
-    return tuple(fixing[:1])
-
-
-def _centred(problem: Problem) -> tuple[int, ...]:
-    """The constraints that mean nothing without a fixed mean."""
-    return tuple(i for i, c in enumerate(problem.constraints) if isinstance(c, Variance))
 
 
 def _proof(

@@ -9,7 +9,6 @@ import numpy as np
 
 from dpopt.pmf import Pmf
 from dpopt.problem.problem import Problem
-from dpopt.program.blocks import ExpectationBlock, MassBlock
 from dpopt.program.formulate import Formulation, chain_owner
 from dpopt.proof.statement import FORMAT
 from dpopt.proof.trusted import as_text, trusted_rows
@@ -25,12 +24,12 @@ def multipliers(formulation: Formulation, y: np.ndarray, *, with_objective: bool
     objective: dict[str, Any] | None = None
     constraints: dict[str, Any] = {}
     for block in formulation.blocks:
-        if isinstance(block, MassBlock):
+        if not block.is_stated:
             continue
         entry = block.entry(y, SCALE)
         if block.owner < 0:
             objective = entry if with_objective else None
-        elif isinstance(block, ExpectationBlock) and str(block.owner) in constraints:
+        elif str(block.owner) in constraints and "values" in entry:
             constraints[str(block.owner)]["values"] += entry["values"]
         else:
             constraints[str(block.owner)] = entry

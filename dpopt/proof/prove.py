@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from dpopt.errors import CertificateError
-from dpopt.problem.terms import EntropyTerm
-from dpopt.program.blocks import ExpectationBlock, MassBlock
 from dpopt.program.formulate import Formulation
+from dpopt.program.program import BlockKind
 from dpopt.proof import checker
 from dpopt.proof.multipliers import multipliers, statement
 from dpopt.proof.repair import Repaired, RepairFailed, repair, sanitised
@@ -173,8 +172,8 @@ def _polished(formulation: Formulation, x: np.ndarray, y: np.ndarray) -> tuple[n
     to another question into an answer to this one.
     """
     program = formulation.program
-    few = all(isinstance(b, MassBlock | ExpectationBlock) for b in formulation.blocks)
-    if not isinstance(formulation.problem.objective_term, EntropyTerm) or not few or y.size != program.row_lower.size:
+    few = all(rows.kind in (BlockKind.MASS, BlockKind.EXPECTATION) for rows in program.blocks)
+    if not program.has_entropy or not few or y.size != program.row_lower.size:
         return x, y
     sanitised(formulation, x)
     if program.violation(x) > _NEAR:

@@ -14,14 +14,12 @@ from math import lcm
 
 import numpy as np
 
-from dpopt.arithmetic import exp_enclosure
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
-from dpopt.pmf import Pmf, Tails
+from dpopt.pmf import Pmf
 from dpopt.problem.parts import Check
-from dpopt.problem.terms import ExpectationTerm, HockeyStickTerm, MirrorTerm, OrderTerm, RatioTerm, Term, ZeroTerm
 from dpopt.program.formulate import Formulation, chain_owner
-from dpopt.proof.weights import least_majorant, to_weights
+from dpopt.proof.weights import to_weights
 
 __all__ = ["RepairFailed", "Repaired", "repair"]
 
@@ -30,7 +28,6 @@ _NEGATIVE_TOLERANCE = 1e-4
 _MAX_ACTIVE = 60  # rows of an exact rational elimination in Python
 _UNSEEN = 1e-200
 _INTERIOR_EXPONENT = -11  # the rung from which a tiny delta may be left to the edges alone
-_TINY_DELTA = Fraction(1, 10**7)
 _SWEEP_EXPONENT = (
     -8
 )  # the rung at which masses below 1e-9 may be dropped: real tails are kept while less change will do
@@ -121,9 +118,8 @@ def _mixture_needed(formulation: Formulation, checks: tuple[Check, ...], inner: 
     except (RepairFailed, InputError):
         return 0.0
     needed = 0.0
-    for here, there in zip(checks, room, strict=True):
-        linear = not here.constraint.startswith(("pure-dp", "approx-dp"))
-        if linear and not here.holds and there.margin > 0:
+    for terms, here, there in zip(formulation.problem.terms, checks, room, strict=True):
+        if all(term.is_linear for term in terms) and not here.holds and there.margin > 0:
             needed = max(needed, float(-here.margin / (there.margin - here.margin)))
     return needed
 
@@ -146,9 +142,8 @@ class _Rung:
 
 def _rungs(formulation: Formulation, p: np.ndarray, centre: Callable[[], np.ndarray | None]) -> Iterator[_Rung]:
     """From least to most change."""
-    terms = _terms(formulation)
-    private = any(isinstance(t, RatioTerm) for t in terms)
-    tiny = any(isinstance(t, HockeyStickTerm) and t.delta <= _TINY_DELTA for t in terms)
+    terms = formulation.problem.all_terms
+    private, tiny = any(t.has_majorant for t in terms), any(t.leaves_edges for t in terms)
     if private:
         p = np.where(
             p < _UNSEEN, 0.0, p
@@ -173,49 +168,31 @@ def _rungs(formulation: Formulation, p: np.ndarray, centre: Callable[[], np.ndar
     yield _Rung(np.where(p < 1e-9 * p.max(), 0.0, p), tight=True)
 
 
-def _ratio_terms(formulation: Formulation) -> list[RatioTerm]:
-    return [t for t in _terms(formulation) if isinstance(t, RatioTerm)]
-
-
-def _terms(formulation: Formulation) -> list[Term]:
-    return [term for group in formulation.problem.terms for term in group]
-
-
 def _exact_pmf(formulation: Formulation, rung: _Rung) -> Pmf:
     """Weights made private, symmetric and exactly balanced."""
     problem, core = formulation.problem, formulation.core
-    depths = [float(t.epsilon) * (core.size // (2 * t.shift) + 1) for t in _ratio_terms(formulation)]
-    weights = to_weights(rung.masses, depth=max(depths, default=0.0))
-    mirror = any(isinstance(t, MirrorTerm) for t in _terms(formulation))
+    terms, owner = problem.all_terms, chain_owner(problem)
+    weights = to_weights(rung.masses, depth=max((term.depth(core.size) for term in terms), default=0.0))
+    mirror = any(term.mirrors for term in terms)
     if mirror:
         weights = _mirrored(formulation, weights)
     start, tails = core.first, None
-    owner = chain_owner(problem)
-    for term in _ratio_terms(formulation):
-        low = exp_enclosure(term.epsilon).lower
-        factor = max(low * (1 - rung.strictness), Fraction(1))
-        beyond = term.shift - 1 if owner is not None and term in problem.terms[owner] else 0
-        weights = least_majorant(weights, factor, term.shift, beyond=beyond)
-        start -= beyond
-        if beyond or (owner is not None and term in problem.terms[owner]):
-            tails = Tails(term.shift, 1 / low, 1 / low)
+    for i, group in enumerate(problem.terms):
+        for term in group:
+            tail = term.tail if i == owner else None
+            beyond = 0 if tail is None else tail.period - 1
+            weights = term.enforced(weights, strictness=rung.strictness, beyond=beyond)
+            start -= beyond
+            tails = tails if tail is None else tail.tails
     if rung.interior:
-        for hockey in (t for t in _terms(formulation) if isinstance(t, HockeyStickTerm)):
-            dust = sum(weights) * hockey.delta / 10**6  # less than this beyond the edge is a solver's rounding
-            weights = _private_inside([w if w > dust else 0 for w in weights], hockey)
-    weights = _without_forbidden(formulation, weights, start)
+        for term in terms:
+            weights = term.inside(weights)
+    banned = frozenset[int]().union(*(term.zeros for term in terms))
+    weights = [0 if k in banned else w for k, w in enumerate(weights, start)] if banned else weights
     if not any(weights):
         raise RepairFailed("the backend's pmf has no mass")
     pmf = Pmf(start, weights, problem.support.step, tails)
     return _balanced(pmf, _equalities(formulation, pmf if rung.tight else None), mirror)
-
-
-def _private_inside(weights: list[int], term: HockeyStickTerm) -> list[int]:
-    """The least majorant between the first and the last point that has mass."""
-    factor, shift = exp_enclosure(term.epsilon).lower, term.shift
-    used = [k for k, w in enumerate(weights) if w]
-    first, last = used[0], used[-1] + 1
-    return [*weights[:first], *least_majorant(weights[first:last], factor, shift), *weights[last:]]
 
 
 def _mirrored(formulation: Formulation, weights: list[int]) -> list[int]:
@@ -225,44 +202,17 @@ def _mirrored(formulation: Formulation, weights: list[int]) -> list[int]:
     return [at[k] + at[-k] if -k in at else 0 for k in range(first, last + 1)]
 
 
-def _without_forbidden(formulation: Formulation, weights: list[int], start: int) -> list[int]:
-    banned = {k for t in _terms(formulation) if isinstance(t, ZeroTerm) for k in t.indices}
-    if not banned:
-        return weights
-    return [0 if k in banned else w for k, w in enumerate(weights, start)]
-
-
 # --- equalities ------------------------------------------------------------------------------------------------------
 
 
 def _equalities(formulation: Formulation, active_at: Pmf | None) -> list[LatticeFunction]:
     """The functions whose weighted sums must vanish: f - b for each ``E f = b``, and for the active inequalities."""
-    found = []
-    for term in _terms(formulation):
-        if isinstance(term, ExpectationTerm):
-            sides = {s for s in (term.at_least, term.at_most) if s is not None}
-            is_equality = term.at_least == term.at_most
-            for side in sides:
-                if is_equality or (active_at is not None and _is_near(active_at.expectation(term.function), side)):
-                    found.append(term.function - LatticeFunction.constant(side))
-        if isinstance(term, OrderTerm) and active_at is not None:
-            found += _ties(term, active_at, formulation.core.first, formulation.core.last)
+    terms, core = formulation.problem.all_terms, formulation.core
+    found = [function for term in terms for function in term.equalities]
+    if active_at is not None:
+        found += [f for term in terms for f in term.active(active_at, core.first, core.last) if f not in found]
     if len(found) > _MAX_ACTIVE:
         raise RepairFailed(f"nothing is strictly feasible, and {len(found)} active rows are too many to solve exactly")
-    return found
-
-
-def _is_near(value: Fraction, side: Fraction) -> bool:
-    return abs(value - side) <= (1 + abs(side)) / 10**9
-
-
-def _ties(term: OrderTerm, pmf: Pmf, first: int, last: int) -> list[LatticeFunction]:
-    """p(i) - p(j) for neighbours of nearly equal mass (two zeros need no row)."""
-    near, found = max(pmf.weights) // 10**9, []
-    for k in range(first, last):
-        left, right = pmf.weight(k), pmf.weight(k + 1)
-        if (left or right) and abs(left - right) <= near:
-            found.append(LatticeFunction(k, (Fraction(1), Fraction(-1))))
     return found
 
 

@@ -21,9 +21,8 @@ import numpy as np
 from dpopt.distributions import optimal_staircase
 from dpopt.errors import CertificateError, InputError
 from dpopt.pmf import Pmf
-from dpopt.problem.constraints import PureDP
+from dpopt.problem.families.base import Tail
 from dpopt.problem.problem import Problem
-from dpopt.problem.terms import CostTerm, WassersteinTerm
 from dpopt.program.formulate import Formulation
 from dpopt.proof import checker
 from dpopt.proof.multipliers import multipliers, statement
@@ -60,7 +59,7 @@ def with_best_staircase(problem: Problem, outcome: Outcome, staircase: Callable[
 def slow_without_staircase(problem: Problem) -> bool:
     """Whether a staircase is worth a try before the whole program is solved: its rows grow with the sensitivity."""
     private = _privacy(problem)
-    return private is not None and int(private.sensitivity // problem.support.step) >= _SLOW
+    return private is not None and private.period >= _SLOW
 
 
 def prove_staircase(formulation: Formulation, found: Pmf, y: np.ndarray) -> Outcome | None:
@@ -86,7 +85,7 @@ def best_staircase(problem: Problem) -> Pmf | None:
     private, step = _privacy(problem), problem.support.step
     if private is None:
         return None
-    shift = int(private.sensitivity // step)
+    shift = private.period
 
     @cache
     def noise(r: int) -> Pmf:
@@ -106,12 +105,10 @@ def best_staircase(problem: Problem) -> Pmf | None:
         return None
 
 
-def _privacy(problem: Problem) -> PureDP | None:
-    """The constraint of a problem that asks for the cheapest noise under pure DP on all integers and nothing else."""
-    if problem.support.is_finite or not isinstance(problem.objective_term, CostTerm | WassersteinTerm):
-        return None
-    private = problem.constraints[0] if len(problem.constraints) == 1 else None
-    return private if isinstance(private, PureDP) and private.epsilon > 0 else None
+def _privacy(problem: Problem) -> Tail | None:
+    """What a problem asks for that is about the cheapest noise under pure DP on all integers and nothing else."""
+    tail = problem.all_terms[0].tail if len(problem.all_terms) == 1 and not problem.support.is_finite else None
+    return tail if tail is not None and tail.epsilon > 0 else None
 
 
 def _statement(certificate: Mapping[str, Any]) -> dict[str, Any]:

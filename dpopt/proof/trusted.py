@@ -13,8 +13,11 @@ from typing import Any
 from dpopt.errors import CertificateError, InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
+from dpopt.problem.families.base import Term
+from dpopt.problem.families.cost import CostTerm
+from dpopt.problem.families.expectation import ExpectationTerm
+from dpopt.problem.families.zero import ZeroTerm
 from dpopt.problem.problem import Problem
-from dpopt.problem.terms import CostTerm, ExpectationTerm, Term, ZeroTerm
 
 __all__ = ["as_text", "confirm", "trusted_rows"]
 
@@ -27,7 +30,7 @@ def trusted_rows(problem: Problem) -> dict[str, Any]:
     if not type(problem.objective).__module__.startswith(_SHIPPED):
         term = problem.objective_term
         if isinstance(term, CostTerm):
-            trusted["objective"] = {"term": "cost", "function": _function(term.function)}
+            trusted["objective"] = {"term": "cost", "function": _function(term.of)}
     rows = {
         str(i): [_term(term) for term in terms]
         for i, (constraint, terms) in enumerate(zip(problem.constraints, problem.terms, strict=True))
@@ -84,7 +87,7 @@ def as_text(value: Any) -> Any:
 
 def _term(term: Term) -> dict[str, Any]:
     if isinstance(term, ExpectationTerm):
-        function = _function(term.function)
+        function = _function(term.of)
         return {"term": "expectation", "function": function, "at_least": term.at_least, "at_most": term.at_most}
     if isinstance(term, ZeroTerm):
         return {"term": "zero", "indices": list(term.indices)}

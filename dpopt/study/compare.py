@@ -16,8 +16,8 @@ from scipy.ndimage import maximum_filter1d
 from dpopt.backends.base import Backend, Claim, Claimed
 from dpopt.backends.registry import backend_names, get_backend
 from dpopt.errors import BackendError, InputError
+from dpopt.problem.families.base import Guarantee
 from dpopt.problem.problem import Problem
-from dpopt.problem.terms import HockeyStickTerm, MinDeltaTerm, RatioTerm
 from dpopt.program.formulate import Formulation, core_for, formulate
 from dpopt.proof.prove import Verified
 from dpopt.report import title
@@ -213,11 +213,17 @@ def _measured(problem: Problem, formulation: Formulation, claim: Claim) -> Row:
 
 def _true_epsilon(problem: Problem, p: np.ndarray) -> float | None:
     """The largest log ratio of masses within the sensitivity, over the core; the worst by its excess."""
-    terms = [t for group in problem.terms for t in group if isinstance(t, RatioTerm)]
-    if not terms:
+    wanted = [g for g in _guarantees(problem) if g.delta == 0]
+    if not wanted:
         return None
-    found = [(_largest_log_ratio(p, term.shift), float(term.epsilon)) for term in terms]
+    found = [(_largest_log_ratio(p, guarantee.shift), float(guarantee.epsilon)) for guarantee in wanted]
     return max(found, key=lambda pair: pair[0] - pair[1])[0]
+
+
+def _guarantees(problem: Problem) -> list[Guarantee]:
+    """What privacy the problem asks for, the constraints first."""
+    asked = [part.guarantee for part in (*problem.all_terms, problem.objective_term)]
+    return [guarantee for guarantee in asked if guarantee is not None]
 
 
 def _largest_log_ratio(p: np.ndarray, shift: int) -> float:
@@ -234,14 +240,10 @@ def _largest_log_ratio(p: np.ndarray, shift: int) -> float:
 
 def _true_delta(problem: Problem, p: np.ndarray) -> float | None:
     """The worst hockey-stick divergence of the floats, with nothing beyond the core; of the worst constraint."""
-    wanted: list[tuple[HockeyStickTerm | MinDeltaTerm, float]] = [
-        (t, float(t.delta)) for group in problem.terms for t in group if isinstance(t, HockeyStickTerm)
-    ]
-    if isinstance(problem.objective_term, MinDeltaTerm):
-        wanted.append((problem.objective_term, 0.0))
+    wanted = [(g, float(g.delta or 0)) for g in _guarantees(problem) if g.delta != 0]
     if not wanted or not np.all(np.isfinite(p)):
         return None
-    found = [(_hockey_stick(p, float(term.epsilon), term.shift), delta) for term, delta in wanted]
+    found = [(_hockey_stick(p, float(g.epsilon), g.shift), delta) for g, delta in wanted]
     return max(found, key=lambda pair: pair[0] - pair[1])[0]
 
 
@@ -270,13 +272,12 @@ def _largest_violation(formulation: Formulation, x: np.ndarray) -> float:
 
 def _truth_heading(problem: Problem) -> str:
     """Which measure of the raw answer the table shows, with what was wanted."""
-    for group in problem.terms:
-        for term in group:
-            if isinstance(term, RatioTerm):
-                return f"epsilon (wanted {_short(term.epsilon)})"
-            if isinstance(term, HockeyStickTerm):
-                return f"delta (wanted {_short(term.delta)})"
-    return "delta" if isinstance(problem.objective_term, MinDeltaTerm) else "violation"
+    first = next(iter(_guarantees(problem)), None)
+    if first is None:
+        return "violation"
+    if first.delta is None:
+        return "delta"
+    return f"epsilon (wanted {_short(first.epsilon)})" if first.delta == 0 else f"delta (wanted {_short(first.delta)})"
 
 
 def _cells(row: Row, truth: str) -> tuple[str, ...]:

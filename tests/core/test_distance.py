@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import dpopt as dp
 from dpopt.distance import wasserstein_distance
 from dpopt.pmf import Pmf, Tails
-from dpopt.problem.terms import WassersteinTerm
+from dpopt.problem.families.wasserstein import WassersteinTerm
 
 from .series import laws, written_out
 

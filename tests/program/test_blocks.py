@@ -12,11 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpopt as dp
-from dpopt.problem.terms import ExpectationTerm, WassersteinTerm
-from dpopt.program import blocks as kinds
+from dpopt.problem.families.expectation import ExpectationTerm
+from dpopt.problem.families.wasserstein import WassersteinTerm
+from dpopt.program.assembly import integers
 from dpopt.program.core import Core
 from dpopt.program.formulate import Formulation, core_for, formulate
 from dpopt.program.program import BlockKind
+from dpopt.program.rows.base import MassBlock
+from dpopt.program.rows.expectation import ExpectationBlock
+from dpopt.program.rows.hockey_stick import HockeyStickBlock
+from dpopt.program.rows.mirror import MirrorBlock
+from dpopt.program.rows.pairs import OrderBlock, RatioBlock
+from dpopt.program.rows.wasserstein import WassersteinBlock
 
 from .linear import dense, in_any_order, reduced_costs
 
@@ -65,7 +72,7 @@ def test_ratio_rows(support: dp.Support, m: str) -> None:
     reach, core = math.floor(Fraction(m) / support.step), form.core
     pairs = [(i, j) for i in core.indices.tolist() for j in core.indices.tolist() if 0 < abs(i - j) <= reach]
     wanted = [row(core, {i: 1.0, j: -math.exp(0.7)}, -INF, 0.0) for i, j in pairs]
-    assert in_any_order(written(form, the(form, kinds.RatioBlock))) == in_any_order(wanted)
+    assert in_any_order(written(form, the(form, RatioBlock))) == in_any_order(wanted)
 
 
 @supports
@@ -74,7 +81,7 @@ def test_expectation_rows(support: dp.Support) -> None:
     form = formulated(support, dp.Expectation(of={"power": 3}, at_least="1/3", at_most="7/2"))
     entries = {k: float(abs(k * support.step) ** 3) for k in form.core.indices.tolist()}
     wanted = row(form.core, entries, 1 / 3, 3.5)
-    assert in_any_order(written(form, the(form, kinds.ExpectationBlock))) == in_any_order([wanted])
+    assert in_any_order(written(form, the(form, ExpectationBlock))) == in_any_order([wanted])
 
 
 @supports
@@ -88,7 +95,7 @@ def test_order_rows(support: dp.Support, end: str) -> None:
     for k in core.indices.tolist():
         if k != mode:
             wanted.append(row(core, {k: 1.0, k + (1 if k < mode else -1): -1.0}, -INF, 0.0))
-    assert in_any_order(written(form, the(form, kinds.OrderBlock))) == in_any_order(wanted)
+    assert in_any_order(written(form, the(form, OrderBlock))) == in_any_order(wanted)
 
 
 @supports
@@ -101,7 +108,7 @@ def test_mirror_rows(support: dp.Support) -> None:
         entries = {j: float(np.sign(j)) for j in (k, -k) if j in inside}
         if entries:
             wanted.append(row(form.core, entries, 0.0, 0.0))
-    assert in_any_order(written(form, the(form, kinds.MirrorBlock))) == in_any_order(wanted)
+    assert in_any_order(written(form, the(form, MirrorBlock))) == in_any_order(wanted)
 
 
 @supports
@@ -109,7 +116,7 @@ def test_mass_row_and_forbidden_columns(support: dp.Support) -> None:
     """The mass is 1; a forbidden value has an upper bound of 0, one outside the support changes nothing."""
     gone = support.low + support.step if support.high > support.low else support.low
     form = formulated(support, dp.Forbidden([gone, 10**6 * support.step]))
-    assert written(form, the(form, kinds.MassBlock)) == [
+    assert written(form, the(form, MassBlock)) == [
         row(form.core, dict.fromkeys(form.core.indices.tolist(), 1.0), 1.0, 1.0)
     ]
     upper = [0.0 if k * support.step == gone else INF for k in form.core.indices.tolist()]
@@ -121,7 +128,7 @@ def test_mass_row_and_forbidden_columns(support: dp.Support) -> None:
 def test_hockey_stick_rows(support: dp.Support, m: str) -> None:
     """With the least auxiliaries that their rows allow, each total is the divergence of that shift, 0 outside."""
     form = formulated(support, dp.ApproxDP("0.4", "0.3", m))
-    block, core, reach = the(form, kinds.HockeyStickBlock), form.core, math.floor(Fraction(m) / support.step)
+    block, core, reach = the(form, HockeyStickBlock), form.core, math.floor(Fraction(m) / support.step)
     p = np.random.default_rng(5).random(core.size)
     x, rows, kinds_seen = np.zeros(form.program.cost.size), dense(form.program), []
     x[: core.size] = p
@@ -146,12 +153,11 @@ def test_hockey_stick_rows(support: dp.Support, m: str) -> None:
 def test_min_delta_rows() -> None:
     """The same totals below one column, which is all that costs."""
     form = formulated(dp.Integers(-2, 3), objective=dp.MinDelta("0.4", 2))
-    block = the(form, kinds.HockeyStickBlock)
-    assert (
-        np.flatnonzero(form.program.cost).tolist() == [block.total_column]
-        and form.program.cost[block.total_column] == 1
-    )
-    column = dense(form.program)[:, block.total_column]
+    block = the(form, HockeyStickBlock)
+    last = block.column + block.columns - 1
+    assert np.flatnonzero(form.program.cost).tolist() == [last]
+    assert form.program.cost[last] == 1
+    column = dense(form.program)[:, last]
     assert column[np.flatnonzero(column)].tolist() == [-1.0] * 4
     assert form.program.row_upper[np.flatnonzero(column)].tolist() == [0.0] * 4
 
@@ -163,7 +169,7 @@ def test_min_delta_rows() -> None:
 def test_wasserstein_rows(law: dp.Distribution, support: dp.Support) -> None:
     """Linear cost plus |g_k(p)| summed over the open cuts is W1 of any finite pmf, by the sum over all cuts."""
     form = formulated(support, objective=dp.MinWasserstein(law))
-    block, core, term = the(form, kinds.WassersteinBlock), form.core, form.problem.objective_term
+    block, core, term = the(form, WassersteinBlock), form.core, form.problem.objective_term
     assert isinstance(term, WassersteinTerm)
     weights = np.random.default_rng(3).integers(0, 9, core.size) + (np.arange(core.size) == 0)
     noise = dp.Pmf(core.first, weights, support.step)
@@ -181,7 +187,7 @@ def test_wasserstein_rows(law: dp.Distribution, support: dp.Support) -> None:
     auxiliaries = dense(form.program)[
         block.first : block.first + block.count, block.column : block.column + block.columns
     ]
-    size = len(term.cuts)
+    size = len(term.open_cuts)
     assert np.array_equal(auxiliaries, np.hstack([-np.eye(size), np.eye(size)]))
 
 
@@ -221,22 +227,22 @@ def added(form: Formulation, block: Any, entry: dict[str, Any]) -> dict[int, Fra
     unit = Fraction(1, 1 << SCALE)
     question = form.problem
     terms = question.terms[block.owner] if block.owner >= 0 else (question.objective_term,)
-    if isinstance(block, kinds.ExpectationBlock):
+    if isinstance(block, ExpectationBlock):
         term = next(t for t in terms if isinstance(t, ExpectationTerm))
-        for k, value in zip(found, form.core.coefficients(term.function).tolist(), strict=True):
+        for k, value in zip(found, form.core.coefficients(term.of).tolist(), strict=True):
             found[k] -= entry["values"][0] * unit * Fraction(value)
-    elif isinstance(block, kinds.RatioBlock | kinds.OrderBlock):
-        factor = Fraction(math.exp(float(terms[0].epsilon))) if isinstance(block, kinds.RatioBlock) else Fraction(1)
+    elif isinstance(block, RatioBlock | OrderBlock):
+        factor = Fraction(math.exp(float(terms[0].epsilon))) if isinstance(block, RatioBlock) else Fraction(1)
         for i, j, v in entry["pairs"]:
             assert v > 0
             found[i] += v * unit
             found[j] -= v * unit * factor
-    elif isinstance(block, kinds.MirrorBlock):
+    elif isinstance(block, MirrorBlock):
         for k, v in entry["pairs"]:
             for j, sign in ((k, 1), (-k, -1)):
                 if j in found:
                     found[j] += sign * v * unit
-    elif isinstance(block, kinds.HockeyStickBlock):
+    elif isinstance(block, HockeyStickBlock):
         factor = Fraction(math.exp(float(terms[0].epsilon)))
         for part in entry["shifts"]:
             assert min(part["events"]) >= 0 and max(part["events"]) <= part["bound"]
@@ -244,12 +250,12 @@ def added(form: Formulation, block: Any, entry: dict[str, Any]) -> dict[int, Fra
                 found[k] += v * unit
                 if k - part["shift"] in found:
                     found[k - part["shift"]] -= v * unit * factor
-    elif isinstance(block, kinds.WassersteinBlock):
+    elif isinstance(block, WassersteinBlock):
         term = question.objective_term
         assert isinstance(term, WassersteinTerm)
         for k, v in enumerate(entry["slopes"]["values"], entry["slopes"]["start"]):
             for j in found:
-                found[j] += v * unit * term.cut(k)(j)
+                found[j] += v * unit * term.crossing(k)(j)
     return found
 
 
@@ -283,19 +289,19 @@ def test_entries_give_the_reduced_costs(name: str, seed: int) -> None:
     )
     y[~np.isfinite(form.program.row_lower)] = -np.abs(y[~np.isfinite(form.program.row_lower)])
     for block in form.blocks:
-        if isinstance(block, kinds.HockeyStickBlock):  # events within their bounds, bounds of an objective at most 1
+        if isinstance(block, HockeyStickBlock):  # events within their bounds, bounds of an objective at most 1
             pairs = block.pair_k.size
             totals = -generator.random(block.count - pairs) / (block.count - pairs)
             y[block.first + pairs : block.first + block.count] = totals
             place = dict(zip(block.shifts.tolist(), totals, strict=True))
             limits = np.array([place[s] for s in block.pair_shift.tolist()])
             y[block.first : block.first + pairs] = limits * generator.random(pairs)
-        if isinstance(block, kinds.WassersteinBlock):
+        if isinstance(block, WassersteinBlock):
             y[block.first : block.first + block.count] = generator.uniform(-1, 1, block.count)
     wanted = reduced_costs(form.program, y)[: form.core.size]
     found = np.array([float(Fraction(c)) for c in form.program.cost[: form.core.size]])
     for block in form.blocks:
-        if isinstance(block, kinds.MassBlock):
+        if isinstance(block, MassBlock):
             found -= y[block.first] * form.core.coefficients(dp.LatticeFunction.constant(1))
         else:
             found += np.array([float(v) for v in added(form, block, block.entry(y, SCALE)).values()])
@@ -306,11 +312,11 @@ def test_wrong_signs_are_clipped() -> None:
     """Multipliers on the wrong side prove nothing: they are left out, slopes and events are cut to their range."""
     form = formulated(dp.Integers(-2, 2), dp.PureDP(1, 1, boundary="window"), dp.Unimodal(), dp.ApproxDP(1, "0.3"))
     y = np.full(form.program.row_lower.size, 3.0)
-    assert the(form, kinds.RatioBlock).entry(y, SCALE) == {"pairs": []}
-    assert the(form, kinds.OrderBlock).entry(y, SCALE) == {"pairs": []}
-    assert the(form, kinds.HockeyStickBlock).entry(y, SCALE) == {"shifts": []}
+    assert the(form, RatioBlock).entry(y, SCALE) == {"pairs": []}
+    assert the(form, OrderBlock).entry(y, SCALE) == {"pairs": []}
+    assert the(form, HockeyStickBlock).entry(y, SCALE) == {"shifts": []}
     form = formulated(dp.Integers(-6, 6), objective=dp.MinWasserstein(dp.uniform(-2, 2)))
-    block = the(form, kinds.WassersteinBlock)
+    block = the(form, WassersteinBlock)
     one = 1 << SCALE
     for value, wanted in ((7.0, -one), (-7.0, one), (math.nan, 0), (0.25, -one // 4)):
         assert (
@@ -324,7 +330,7 @@ def test_bounds_of_min_delta_sum_to_at_most_one(size: float) -> None:
     """The weights of the shifts are a sub-probability, to the last unit; each event at most its shift's weight."""
     form = formulated(dp.Integers(-3, 2), objective=dp.MinDelta("0.5", 3))
     y = -np.random.default_rng(1).random(form.program.row_lower.size) * size
-    shifts = the(form, kinds.HockeyStickBlock).entry(y, SCALE)["shifts"]
+    shifts = the(form, HockeyStickBlock).entry(y, SCALE)["shifts"]
     assert sum(s["bound"] for s in shifts) <= 1 << SCALE
     assert all(0 <= v <= s["bound"] for s in shifts for v in s["events"])
     assert all(s["left"] == s["right"] == 0 for s in shifts)
@@ -334,7 +340,7 @@ def test_outward_pairs_on_all_integers() -> None:
     """Beyond the core the event holds on pairs that lead outward: on the left for s > 0, on the right for s < 0."""
     form = formulated(dp.Integers(), dp.ApproxDP(1, "0.2", 2))
     y = -np.ones(form.program.row_lower.size)
-    for part in the(form, kinds.HockeyStickBlock).entry(y, SCALE)["shifts"]:
+    for part in the(form, HockeyStickBlock).entry(y, SCALE)["shifts"]:
         outward = (part["left"], part["right"])
         assert outward == ((part["bound"], 0) if part["shift"] > 0 else (0, part["bound"]))
 
@@ -343,7 +349,7 @@ def test_outward_pairs_on_all_integers() -> None:
 @settings(derandomize=True, max_examples=150, deadline=None)
 def test_floats_as_integers(values: list[float], scale: int) -> None:
     """Nearest integer over 2^scale, exact where it can be; what is not finite becomes 0."""
-    for value, found in zip(values, kinds.integers(np.array(values), scale), strict=True):
+    for value, found in zip(values, integers(np.array(values), scale), strict=True):
         wanted = Fraction(value) * (1 << scale) if math.isfinite(value) else Fraction(0)
         assert abs(found - wanted) <= Fraction(1, 2)
         if wanted.denominator == 1:

@@ -14,7 +14,7 @@ import dpopt as dp
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.program.core import Closure, Core
-from dpopt.program.formulate import chain_owner, core_for, formulate, grown, tightened
+from dpopt.program.formulate import chain_owner, core_for, formulate, grown
 
 from .linear import chained, optimum, windowed
 
@@ -128,7 +128,7 @@ def test_tightened_terms_are_stricter() -> None:
         ],
     )  # fmt: skip
     by = Fraction(1, 8)
-    ratio, hockey, mean, above, below, both, order = (tightened(terms[0], by) for terms in question.terms)
+    ratio, hockey, mean, above, below, both, order = (terms[0].tightened(by) for terms in question.terms)
     assert ratio.epsilon == Fraction(7, 8) and hockey.epsilon == Fraction(7, 8) and hockey.delta == Fraction(7, 80)
     assert mean == question.terms[2][0]
     assert above.at_most == Fraction(7, 2) and below.at_least == Fraction(9, 16)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from dpopt.arithmetic import exp_enclosure
 from dpopt.pmf import Pmf, Tails
+from dpopt.privacy.majorant import least_majorant
 from dpopt.privacy.ratios import largest_ratio
-from dpopt.proof.weights import BIT_CAP, least_majorant, to_weights
+from dpopt.proof.weights import BIT_CAP, to_weights
 
 bounded = settings(derandomize=True, max_examples=150, deadline=None)
 weight_lists = st.lists(st.one_of(st.just(0), st.integers(0, 10**6)), min_size=1, max_size=14)

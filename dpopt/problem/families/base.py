@@ -1,0 +1,208 @@
+"""What a constraint or an objective says exactly, in lattice steps: a family of linear statements.
+
+A constraint is ``E f_w <= b_w`` for every witness w: a pair of points for pure DP, an event for (epsilon, delta), a
+side for an expectation. A family knows its exact check, its worst witnesses at a pmf, and the function of a witness.
+What else it tells is for the code that solves and repairs, which knows no family by name; each member has a default
+that is right, if not clever, for a family that says nothing. Float rows for a solver are in `dpopt.program.rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+from dpopt.arithmetic import Enclosure, exp_enclosure
+from dpopt.lattice_function import LatticeFunction
+from dpopt.pmf import Pmf, Tails
+
+if TYPE_CHECKING:
+    from dpopt.problem.families.expectation import ExpectationTerm
+
+__all__ = ["Cut", "Decay", "Guarantee", "ObjectiveTerm", "Tail", "Term", "TermCheck", "Window"]
+
+Window = tuple[int, int] | None  # the lattice indices of a finite support; None for all points
+
+
+class TermCheck(NamedTuple):
+    """Whether a family holds, and a rational lower bound of the margin it holds by (negative when it does not)."""
+
+    holds: bool
+    margin: Fraction
+
+
+class Cut(NamedTuple):
+    """One member of a family: ``E function <= side``."""
+
+    function: LatticeFunction
+    side: Fraction
+
+    def excess(self, pmf: Pmf) -> Fraction:
+        """By how much a pmf misses it, exactly; negative where there is room."""
+        return pmf.expectation(self.function) - self.side
+
+
+class Tail(NamedTuple):
+    """How fast a pmf on all integers may fall at most: ``p(k + period) >= e^-epsilon p(k)``, outward."""
+
+    period: int
+    epsilon: Fraction
+
+    @property
+    def rate(self) -> Fraction:
+        """Decay a lattice step."""
+        return self.epsilon / self.period
+
+    @property
+    def tails(self) -> Tails:
+        """The fastest such tails that are private for sure."""
+        ratio = 1 / exp_enclosure(self.epsilon).lower
+        return Tails(self.period, ratio, ratio)
+
+
+class Decay(NamedTuple):
+    """What is expected of an optimum: ``p(k) ~ max(e^(-rate |k - centre|), floor)``.
+
+    Where one family is `strict` (no pmf falls faster), the others' expectations do not count.
+    """
+
+    rate: float
+    floor: float = 0.0
+    is_strict: bool = False
+
+
+class Guarantee(NamedTuple):
+    """The privacy that is asked for: delta 0 for pure DP, None where it is the objective; shifts in lattice steps."""
+
+    epsilon: Fraction
+    delta: Fraction | None
+    shift: int
+    inside_window: bool = False
+
+
+@dataclass(frozen=True)
+class _Described:
+    """What constraints and objectives alike tell about themselves."""
+
+    @property
+    def decay(self) -> Decay | None:
+        """How an optimum is expected to fall off, if it says anything about that."""
+        return None
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """The privacy that it asks for, if any."""
+        return None
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether a pmf's mirror image about 0 does as well as the pmf, and folding a program in two is worth it."""
+        return False
+
+    def row_count(self, size: int) -> int:
+        """About how many rows it makes in a program over `size` points."""
+        return 1
+
+
+@dataclass(frozen=True)
+class Term(_Described):
+    """Base of the families of constraints."""
+
+    is_linear: ClassVar[bool] = False  # whether the margin is linear in the pmf
+    has_majorant: ClassVar[bool] = False  # whether `enforced` meets it for sure
+    mirrors: ClassVar[bool] = False  # whether only symmetric pmfs meet it
+
+    # --- what it means
+
+    def check(self, pmf: Pmf, window: Window) -> TermCheck:
+        """Check `pmf` exactly."""
+        raise TypeError(f"{type(self).__name__} does not say how it is checked")
+
+    def cuts(self, pmf: Pmf, window: Window) -> tuple[Any, ...]:
+        """The witnesses that are worst at `pmf`, the worst first."""
+        raise TypeError(f"{type(self).__name__} does not say which witnesses it has")
+
+    def function(self, witness: Any) -> Cut:
+        """The exact member of a witness, rounded so that it never claims more than the family does."""
+        raise TypeError(f"{type(self).__name__} does not say what its witnesses mean")
+
+    # --- how it is solved
+
+    @property
+    def expectations(self) -> tuple[ExpectationTerm, ...]:
+        """The bounds on expectations that it consists of, where it consists of such."""
+        return ()
+
+    @property
+    def reach(self) -> int:
+        """How far from index 0 it has something to say that a few sensitivities do not cover."""
+        return 0
+
+    @property
+    def tail(self) -> Tail | None:
+        """How fast a pmf on all integers may fall, if it says so."""
+        return None
+
+    @property
+    def zeros(self) -> frozenset[int]:
+        """The indices at which it allows no mass."""
+        return frozenset()
+
+    @property
+    def mean_bounds(self) -> tuple[Fraction | None, Fraction | None]:
+        """What it says about the mean in lattice steps, if it is a bound on the mean."""
+        return None, None
+
+    def tightened(self, by: Fraction) -> Self:
+        """With this relative room less, so that what meets it meets the original strictly. Equalities stay."""
+        return self
+
+    # --- how a pmf is repaired
+
+    def depth(self, size: int) -> float:
+        """How many powers of e its tail falls over a core of `size` points."""
+        return 0.0
+
+    def enforced(self, weights: Sequence[int], *, strictness: Fraction, beyond: int) -> list[int]:
+        """Integer weights that meet it, changed as little as possible, continued `beyond` points past either end."""
+        return list(weights)
+
+    @property
+    def leaves_edges(self) -> bool:
+        """Whether its slack is so small that only the edges of a pmf can use it (see `inside`)."""
+        return False
+
+    def inside(self, weights: Sequence[int]) -> list[int]:
+        """Weights that meet it exactly but for the two edges."""
+        return list(weights)
+
+    def active(self, pmf: Pmf, first: int, last: int) -> list[LatticeFunction]:
+        """Functions whose expectations vanish where its members that `pmf` nearly attains are attained."""
+        return []
+
+    @property
+    def equalities(self) -> list[LatticeFunction]:
+        """Functions whose expectations vanish at every pmf that meets it."""
+        return []
+
+
+@dataclass(frozen=True)
+class ObjectiveTerm(_Described):
+    """Base of the families of objectives."""
+
+    maximise: ClassVar[bool] = False
+    has_entropy: ClassVar[bool] = False
+
+    def value(self, pmf: Pmf) -> Enclosure:
+        """The objective of `pmf`, enclosed."""
+        raise TypeError(f"{type(self).__name__} does not say what its value is")
+
+    @property
+    def cost(self) -> LatticeFunction:
+        """The part of the objective that is linear in the pmf."""
+        return LatticeFunction()
+
+    @property
+    def is_symmetric(self) -> bool:
+        return self.cost.is_even

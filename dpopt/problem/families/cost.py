@@ -1,0 +1,44 @@
+"""Objectives without rows of their own: an expected cost, and the entropy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dpopt.arithmetic import Enclosure
+from dpopt.lattice_function import LatticeFunction
+from dpopt.pmf import Pmf
+from dpopt.problem.families.base import ObjectiveTerm
+
+__all__ = ["CostTerm", "EntropyTerm"]
+
+
+@dataclass(frozen=True)
+class CostTerm(ObjectiveTerm):
+    """Minimise the expectation of a function."""
+
+    of: LatticeFunction
+
+    @property
+    def cost(self) -> LatticeFunction:
+        """The function itself."""
+        return self.of
+
+    def value(self, pmf: Pmf) -> Enclosure:
+        value = pmf.expectation(self.of)
+        return Enclosure(value, value)
+
+
+@dataclass(frozen=True)
+class EntropyTerm(ObjectiveTerm):
+    """Maximise the entropy in nats."""
+
+    maximise: ClassVar[bool] = True
+    has_entropy: ClassVar[bool] = True
+
+    def value(self, pmf: Pmf) -> Enclosure:
+        return pmf.entropy
+
+    @property
+    def is_symmetric(self) -> bool:
+        return False  # entropy programs are cheap as they are

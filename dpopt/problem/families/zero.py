@@ -1,0 +1,42 @@
+"""No mass at given points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from dpopt.lattice_function import LatticeFunction
+from dpopt.pmf import Pmf
+from dpopt.problem.families.base import Cut, Term, TermCheck, Window
+
+__all__ = ["ZeroTerm"]
+
+
+@dataclass(frozen=True)
+class ZeroTerm(Term):
+    """``p(k) = 0`` at the given lattice indices. A witness is one of them."""
+
+    indices: tuple[int, ...]
+    is_linear: ClassVar[bool] = True
+
+    def check(self, pmf: Pmf, window: Window) -> TermCheck:
+        mass = sum((pmf.weight(k) for k in self.indices), Fraction(0)) / pmf.total
+        return TermCheck(mass == 0, -mass)
+
+    def cuts(self, pmf: Pmf, window: Window) -> tuple[int, ...]:
+        return tuple(sorted(self.indices, key=lambda k: -pmf.weight(k)))
+
+    def function(self, witness: int) -> Cut:
+        return Cut(LatticeFunction(witness, (Fraction(1),)), Fraction(0))
+
+    def row_count(self, size: int) -> int:
+        return 0  # bounds of columns
+
+    @property
+    def zeros(self) -> frozenset[int]:
+        return frozenset(self.indices)
+
+    @property
+    def is_symmetric(self) -> bool:
+        return self.zeros == {-k for k in self.indices}
