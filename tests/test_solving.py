@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import logging
+import math
 import pickle
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,6 +27,9 @@ from dpopt.program.program import Program
 ABSOLUTE = dp.MinExpectedCost("absolute")
 PURE = dp.Problem(objective=ABSOLUTE, constraints=[dp.PureDP(1, 5)], name="min E|Z|")
 ROW = dp.tablebuilder(D=3, V=1)
+WINDOWED = dp.Problem(
+    support=dp.Integers(-1, 1), objective=dp.MinExpectedCost("error"), constraints=[dp.PureDP(1, 1, boundary="window")]
+)
 IMPOSSIBLE = dp.Problem(support=dp.Integers(-1, 1), objective=dp.MaxEntropy(), constraints=[dp.Mean(2)])
 PHASES = {"formulate", "reduce", "solve", "repair", "bound"}
 
@@ -127,6 +131,26 @@ def test_value_bound_gap_repair() -> None:
     assert abs(solution.repair.objective_paid) <= 1e-6 and solution.repair.mixed >= 0
     upward = dp.solve(ROW)
     assert upward.bound >= upward.value.upper >= upward.value.lower
+
+
+@pytest.mark.parametrize(("problem", "backend", "paid"), [(ROW, "newton", 0.5), (WINDOWED, "highs", math.exp(-1))])
+def test_a_solver_that_boasts_has_its_boast_paid_back(problem: dp.Problem, backend: str, paid: float) -> None:
+    """What a repair costs counts against the claim, whichever way the objective goes: more entropy, or less cost."""
+    solver = get_backend(backend)
+
+    class Boaster:
+        name, requires, options = "boaster", (), {}
+        availability, supports = solver.availability, solver.supports
+
+        def solve(self, program: Any, options: Any) -> dp.Claim:
+            claim = solver.solve(program, options)
+            return replace(
+                claim, objective=claim.objective - 0.5
+            )  # programs are minimised; a unit of WINDOWED's is 2/e
+
+    repair = dp.solve(problem, Boaster()).repair
+    assert repair is not None
+    assert repair.objective_paid == pytest.approx(paid, abs=1e-6)
 
 
 def test_nothing_is_logged_as_a_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -31,12 +31,13 @@ def hockey_stick(pmf: Pmf, factor: Fraction, shift: int) -> Fraction:
 def _pair_sum(pmf: Pmf, shift: int, term: Callable[[int, int], int]) -> Fraction:
     """The sum of ``term(p(k), p(k - shift))`` over all integers, for a term that scales with its arguments.
 
-    ``term(0, v)`` must be 0. Once both points lie in the same tail, the term repeats with the tail's period and ratio.
+    ``term(0, v)`` must be 0. The term repeats outward with a tail's period and ratio from where both points lie in the
+    tail or in the block that it grows from, which is twice the shift beyond the core at most.
     """
     if pmf.tails is None:
         return sum(map(term, pmf.weights, _moved(pmf.weights, shift))) / pmf.total
     reach, period = abs(shift), pmf.tails.period
-    _, weights, unit = explicit_weights(pmf, 3 * reach + period)
+    _, weights, unit = explicit_weights(pmf, 2 * reach)
     terms = [term(weights[i], weights[i - shift]) for i in range(reach, len(weights) - reach)]
     total = Fraction(sum(terms))
     for ratio, block in ((pmf.tails.left, terms[:period]), (pmf.tails.right, terms[-period:])):

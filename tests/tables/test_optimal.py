@@ -14,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpopt as dp
+from dpopt.arithmetic import exp_enclosure
 from dpopt.backends.base import Availability, Claim, Claimed, Option
 from dpopt.backends.base import Support as Answers
 from dpopt.backends.highs import Highs
 from dpopt.backends.registry import register_backend, unregister_backend
 from dpopt.errors import InputError, NotVerifiedError
+from dpopt.privacy.divergence import worst_hockey_stick
 from dpopt.program.program import Program
 from dpopt.proof.prove import Verified
 from dpopt.tables.bound import Lagrangian
@@ -269,3 +271,13 @@ def test_the_solution_prints_and_compares_by_what_was_proved() -> None:
 def test_wrong_input_is_named(wanted: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         optimal_table((2, "1/3"), 256, **wanted)
+
+
+def test_a_delta_between_the_ends_of_the_enclosure_neither_holds_nor_is_excluded() -> None:
+    """A table is private with the lower end of e^epsilon, and refuted with the upper one only."""
+    ideal, counts = dp.Pmf(-1, (1, 3, 1)), (2, 7, 2)
+    least, most = (worst_hockey_stick(dp.Pmf(-1, counts), end, 1) for end in exp_enclosure(Fraction(1))[::-1])
+    assert least < most  # the true divergence lies between
+    for delta, holds, excluded in ((most, True, False), ((least + most) / 2, False, False), (least / 2, False, True)):
+        question = _question(ideal, 11, 4, 1, delta, 1)
+        assert (question.holds(counts), question.excluded(counts)) == (holds, excluded)
