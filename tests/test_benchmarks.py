@@ -37,6 +37,7 @@ def test_the_cases_are_there() -> None:
     assert any(isinstance(case, Case) and case.demands for case in CASES.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_case_runs_through_every_phase(name: str) -> None:
     result = smallest(name)
@@ -51,6 +52,7 @@ def test_a_case_runs_through_every_phase(name: str) -> None:
     assert ("peer_claimed" in result.facts) == (result.peer == Peer.HIGHS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IMPORTS)
 def test_an_import_case_names_what_is_loaded(name: str) -> None:
     result = smallest(name)
@@ -75,6 +77,7 @@ def test_a_name_is_taken_once() -> None:
         register(CASES["windowed"])
 
 
+@pytest.mark.slow
 def test_the_command_lists_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list"]) == 0
     listed = capsys.readouterr().out

@@ -75,6 +75,7 @@ def test_importing_is_light() -> None:
     assert loaded("import dpopt", heavy) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -133,6 +134,7 @@ def check(first):
 """
 
 
+@pytest.mark.slow
 def test_every_module_imports_alone_and_hides_nothing() -> None:
     """No module needs another to be imported before it, and none puts itself in a function's place: one child each."""
     code = (
@@ -158,6 +160,7 @@ assert not failed, failed
     python(code, *MODULES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backwards", [False, True])
 def test_importing_all_modules_hides_nothing(backwards: bool) -> None:
     """After all modules, in order and in reverse, every public name is what its home module says, twice."""

@@ -74,6 +74,7 @@ def test_documents(path: Path) -> None:
     assert not complaints, "".join(complaints)
 
 
+@pytest.mark.slow
 def test_files_and_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

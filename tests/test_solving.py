@@ -144,9 +144,7 @@ def test_a_solver_that_boasts_has_its_boast_paid_back(problem: dp.Problem, backe
 
         def solve(self, program: Any, options: Any) -> dp.Claim:
             claim = solver.solve(program, options)
-            return replace(
-                claim, objective=claim.objective - 0.5
-            )  # of a minimum; WINDOWED is scaled by 2/e
+            return replace(claim, objective=claim.objective - 0.5)  # of a minimum; WINDOWED is scaled by 2/e
 
     repair = dp.solve(problem, Boaster()).repair
     assert repair is not None

@@ -98,6 +98,7 @@ def dual_from_zero(program: Program) -> DualResult:
         return minimise_dual(FewRows(program.rows.toarray()[1:], low, high, program.cost), np.zeros(low.size), 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("variance", [WIDE**2 / 30, WIDE**2 / 1e4, 2.0, 0.3 * WIDE**2, 1e9])
 def test_thinning_changes_nothing(variance: float, gaps: bool) -> None:
@@ -314,6 +315,7 @@ def test_polish_refuses() -> None:
         polish(window_private(40, 10.0, 0.5), np.zeros(163))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("reach", "second_moment", "epsilon"), [(30, 10.0, 0.5), (60, 3.0, 1.0), (400, 3.0, 1.0)])
 def test_many_ratio_rows(reach: int, second_moment: float, epsilon: float) -> None:
     program = window_private(reach, second_moment, epsilon)
@@ -335,6 +337,7 @@ def test_many_equalities_are_left_to_others() -> None:
     assert "at most 50 equalities, not 59" in support.reason
 
 
+@pytest.mark.slow
 def test_many_infeasible_rows_end_without_a_point() -> None:
     status, x, _, _ = solve(window_private(30, 0.1, 0.5))
     assert status in (Claimed.ERROR, Claimed.INFEASIBLE)

@@ -269,6 +269,7 @@ def test_a_plugin_adds_a_constraint_and_prints_elsewhere(tmp_path: Path) -> None
     assert run.err == "hello from the plugin\n"
 
 
+@pytest.mark.slow
 def test_a_plugin_confirms_what_was_taken_on_trust(tmp_path: Path) -> None:
     """With the definition at hand nothing is left on trust; another definition of the same type is found out."""
     (tmp_path / "mine.py").write_text(CONSTRAINT)
@@ -287,6 +288,7 @@ def test_a_plugin_confirms_what_was_taken_on_trust(tmp_path: Path) -> None:
     assert none.status == 1 and "no-zero" in none.out
 
 
+@pytest.mark.slow
 def test_a_constraints_own_check_is_asked(tmp_path: Path) -> None:
     """A definition that gives the same rows but refuses the pmf: what is not linear is in its check alone."""
     (tmp_path / "mine.py").write_text(CONSTRAINT)

@@ -26,6 +26,7 @@ def tailed(draw: st.DrawFn) -> Pmf:
     return Pmf(draw(st.integers(-3, 3)), weights, tails=Tails(period, left, right))
 
 
+@pytest.mark.slow
 @given(tailed(), st.fractions(0, 4, max_denominator=8), st.integers(1, 9))
 @settings(max_examples=120, deadline=None)
 def test_it_encloses_the_exact_divergence(pmf: Pmf, epsilon: Fraction, shift: int) -> None:

@@ -50,6 +50,7 @@ def close(a: Fraction, b: Fraction) -> bool:
 # --- masses and moments ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(laws())
 @bounded
 def test_weights_moments_and_total(pmf: Pmf) -> None:
@@ -75,6 +76,7 @@ def test_expectation_of_any_function(pmf: Pmf, start: int, table: list[int], lef
     assert close(pmf.expectation(f), truncated(pmf, f) / pmf.total)
 
 
+@pytest.mark.slow
 @given(laws())
 @bounded
 def test_entropy_is_a_long_sum(pmf: Pmf) -> None:

@@ -31,6 +31,7 @@ def test_the_demand(family: str, half: int, variance: float, delta: float) -> No
     assert dp.verify(solution.certificate.data).holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("then", ["min-delta", "min-variance", "max-entropy"])
 @pytest.mark.parametrize(
     ("epsilon", "delta", "m"), [("1", "1e-5", 1), ("3", "1e-300", 1), ("0.5", "1e-3", 2), ("0", "0.2", 3)]

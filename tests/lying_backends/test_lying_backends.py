@@ -248,6 +248,7 @@ def assert_never_wrong(solution: dp.Solution, truth: str | None) -> None:
         assert abs(worst - wanted) <= Fraction(2, 10**6) * abs(wanted), "not optimal"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -280,6 +281,7 @@ def test_no_claim_at_all_fails_with_the_reason(question: str, lie: str) -> None:
         assert "the solver's own words" in solution.message + solution.solver_message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lie", MUST_FAIL)
 @pytest.mark.parametrize("question", ["pure-dp", "approx-dp"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -290,6 +292,7 @@ def test_ruined_points_fail(question: str, lie: str) -> None:
     assert len(solution.message) > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lie", ["says-infeasible", "says-infeasible-with-a-point", "says-unbounded"])
 @pytest.mark.parametrize("question", [q for q, (_, truth) in QUESTIONS.items() if truth is not None])
 def test_a_solvers_word_infeasible_is_not_trusted(question: str, lie: str) -> None:

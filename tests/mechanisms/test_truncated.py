@@ -83,6 +83,7 @@ def test_delta_is_the_outermost_mass(half_width: int, m: int) -> None:
     assert log_enclosure(Fraction(weights[half_width], weights[half_width + 1])).lower <= rate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "said"),
     [

@@ -26,6 +26,7 @@ functions = st.builds(
 ABSOLUTE = dp.MinExpectedCost("absolute")
 
 
+@pytest.mark.slow
 @given(functions, st.integers(-9, 5), st.integers(1, 12), st.integers(1, 6), st.integers(1, 15))
 @settings(derandomize=True, max_examples=150, deadline=None)
 def test_coefficients_with_closure(f: LatticeFunction, first: int, size: int, shift: int, sixteenths: int) -> None:

@@ -296,6 +296,7 @@ def test_the_privacy_loss_is_the_largest_of_a_long_window(pmf: Mapping[str, Any]
     assert abs(float(50 - room) - math.log(ratio)) < 1e-12
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(laws(), st.integers(1, 5), st.sampled_from(["0", "1/4", "1"]))
 def test_the_divergence_is_the_largest_of_long_sums(pmf: Mapping[str, Any], shift: int, epsilon: str) -> None:
@@ -314,6 +315,7 @@ def test_the_divergence_is_the_largest_of_long_sums(pmf: Mapping[str, Any], shif
     assert margin(core, constraint, wide) == margin(core, constraint)  # a finite law, read in two ways
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(laws(), laws(), st.sampled_from(["1", "1/2"]))
 def test_the_wasserstein_distance_is_the_sum_over_all_cuts(

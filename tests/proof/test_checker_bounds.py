@@ -173,6 +173,7 @@ def test_a_cost_that_falls_without_end_has_no_bound() -> None:
             assert done["bound"] is None and done["verified"] == "feasible"
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_no_multipliers_on_all_integers_bound_more_than_a_private_law_costs(data: st.DataObject) -> None:

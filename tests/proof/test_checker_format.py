@@ -156,6 +156,7 @@ HOSTILE: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CERTIFICATES)
 def test_no_altered_statement_does_anything_but_fail_or_hold(name: str) -> None:
     statement = {key: value for key, value in CERTIFICATES[name].items() if key != "derived"}

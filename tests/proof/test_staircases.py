@@ -33,6 +33,7 @@ def test_it_stays_away_where_it_does_not_belong() -> None:
     assert dp.solve(dp.wasserstein(input=dp.poisson(10), epsilon=2, sensitivity=3)).message == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("input_law", "epsilon", "m"),
     [

@@ -106,6 +106,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("documents")
 
 
+@pytest.mark.slow
 def test_random_documents(folder: Path) -> None:
     """Structured garbage: never an exception other than InputError, always one line."""
 
@@ -119,6 +120,7 @@ def test_random_documents(folder: Path) -> None:
     check()
 
 
+@pytest.mark.slow
 def test_mutated_library_files(folder: Path) -> None:
     """Near misses of real files: a problem, or InputError in one line."""
     data = folder / "data"

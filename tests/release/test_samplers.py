@@ -328,6 +328,7 @@ def slow(draw: Callable[..., int], *arguments: Any, count: int = 4000) -> list[i
     return [draw(*arguments, source) for _ in range(count)]
 
 
+@pytest.mark.slow
 def test_integer_draws() -> None:
     """Each slow draw against its law: a method without tables, by the same test."""
     assert p_value(slow(integers.uniform_below, 6), dict.fromkeys(range(6), 1 / 6)) > LIKELY
@@ -414,6 +415,7 @@ def test_bare_sources_are_refused(draw: Callable[..., Any], source: Any) -> None
         draw(3, source)
 
 
+@pytest.mark.slow
 def test_first_and_last_element_have_the_law() -> None:
     """Of an array of several chunks and a bit, the ends of every chunk too; of a short one by itself."""
     size = 2 * CHUNK + 3

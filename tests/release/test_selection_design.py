@@ -276,6 +276,7 @@ def test_scores_of_any_size() -> None:
             assert float(ahead) == pytest.approx(float(SelectionDesign(1, "0.5").chance([1, 0])), rel=1e-14)
 
 
+@pytest.mark.slow
 def test_many_winners_among_many_more() -> None:
     """100 of a million and 100 that hardly differ: one in C(n, k), times at most e^(k x) for scores one unit higher."""
     scores = np.append(np.zeros(1_000_000, dtype=int), [1] * 100)

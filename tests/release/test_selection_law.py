@@ -123,6 +123,7 @@ def test_carries_are_counted_right(k: int, tied: int) -> None:
         assert _chance_of_carries(carries, tied) == Fraction(seen[carries], math.factorial(k + 1 + tied))
 
 
+@pytest.mark.slow
 def test_the_loop_converges_to_the_law() -> None:
     """Algorithm 4 cut at a depth, enumerated: n = 3, k = 1, M = 2."""
     table = selection_law([1, 0, 0], 1, 1, resolution="1/2").table(20)

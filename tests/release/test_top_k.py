@@ -72,6 +72,7 @@ def fit(draw: Draw, case: str, draws: int, seed: int = 1) -> Fit:
     return SelectionLaw(values, k, rate).fit(counts, below)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [fast, refined])
 @pytest.mark.parametrize("case", CASES)
 def test_the_fast_paths_have_the_exact_law(case: str, draw: Draw) -> None:
@@ -80,12 +81,14 @@ def test_the_fast_paths_have_the_exact_law(case: str, draw: Draw) -> None:
     assert found.degrees >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["printed", "two-of-four", "coarse"])
 def test_the_integer_twin_has_the_exact_law(case: str) -> None:
     found = fit(slow, case, 2000)
     assert found.p_value > FITS, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [2, 3, 1000, 2**70])
 def test_the_refinement_factor_changes_no_law(factor: int) -> None:
     def draw(values: tuple[int, ...], k: int, rate: Fraction, source: Randomness) -> Any:
@@ -163,6 +166,7 @@ ONLY_RANKED = [("second-permutation", a_second_permutation_for_the_gaps, "coarse
 CAUGHT = [(draw, *row) for draw in (fast, refined) for row in MISTAKES] + [(fast, *row) for row in ONLY_RANKED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "mistake", "case"), [pytest.param(d, m, c, id=f"{d.__name__}-{name}") for d, name, m, c in CAUGHT]
 )
@@ -380,6 +384,7 @@ def test_one_more_score_than_selected() -> None:
         assert (len(top.ids), len(top.gaps)) == (k, k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "factor", "printed"), [("printed", 10, 0.291), ("two-of-four-at-1/4", 3, 0.630)])
 def test_the_mean_number_of_loops(case: str, factor: int, printed: float) -> None:
     """theory-selection.md, 7: it depends on the law of the ties."""

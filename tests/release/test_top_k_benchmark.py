@@ -37,6 +37,7 @@ def test_the_continuous_algorithm_without_noise() -> None:
     np.testing.assert_allclose(gaps, [1.5, 3.5], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """At a small size, where its demands say nothing."""
     assert main(repeat=1, size=2000) in (0, 1)

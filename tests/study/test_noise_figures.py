@@ -131,6 +131,7 @@ def test_an_optimum_that_is_not_proved_is_an_error(monkeypatch: pytest.MonkeyPat
 # --- Figs. 8 and 9 ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gaussian", "poisson"])
 def test_figures_8_and_9_hold_the_reference_values(kind: str) -> None:
     """Every row of the reference group for this input, all four mechanisms, to its ten digits."""
@@ -159,6 +160,7 @@ def test_figures_8_and_9_hold_the_reference_values(kind: str) -> None:
     assert compared >= 35
 
 
+@pytest.mark.slow
 def test_the_shipped_figures_have_the_shape_that_the_paper_describes() -> None:
     """W1 falls with epsilon and rises with m; the optimum is never beaten; stairs of 20 are flat up to m = 20."""
     for figure, falls in ((wasserstein_against_epsilon(), True), (wasserstein_against_sensitivity(), False)):
@@ -237,6 +239,7 @@ def test_a_noise_figure_is_a_table_that_can_be_drawn(drawn) -> None:
     assert [x for x, _, _ in eight.curves] == [[1.0, 2.0]] * 6 and eight.curves[0][1] != eight.curves[3][1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rows", "columns"),
     [

@@ -57,6 +57,7 @@ SMALL: list[tuple[Any, int, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BOTH)
 @pytest.mark.parametrize("distance", list(Distance))
 @pytest.mark.parametrize(("pmf", "size", "wanted"), SMALL)
@@ -80,6 +81,7 @@ def test_against_brute_force(pmf: Any, size: int, wanted: dict[str, Any], distan
     assert all(check.holds for check in solution.checks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", list(Distance))
 @pytest.mark.parametrize(
     ("ideal", "size"), [((6, "1/11"), 1024), ((11, "1/21"), 4096), ((11, "1/21"), 2**16), ((15, "2/29"), 2**64)]
@@ -94,6 +96,7 @@ def test_both_backends_agree(ideal: tuple[int, str], size: int, distance: Distan
     assert abs(first.value.lower - second.value.lower) <= Fraction(1, 10**6) * first.value.upper
 
 
+@pytest.mark.slow
 def test_it_is_closer_than_symmetric_rounding() -> None:
     """Where symmetric rounding happens to meet the constraints, nothing beats the optimum; elsewhere it breaks V."""
     met = 0
@@ -109,6 +112,7 @@ def test_it_is_closer_than_symmetric_rounding() -> None:
     assert 10 < met < 90
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BOTH)
 def test_privacy_on_the_integers(backend: str) -> None:
     """4e-4 at K = 2^12 and 3.8e-4 at K = 2^64, below the ideal delta: the table has to move far from the pmf."""
@@ -187,6 +191,7 @@ class _Liar:
         return replace(claim, y=-1e6 * np.ones_like(claim.y) if claim.y.size else claim.y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["infeasible", "zeros", "huge", "nan", "slip", "multipliers"])
 def test_a_lying_solver_changes_nothing_that_is_proved(way: str) -> None:
     truth = optimal_table((2, "1/3"), 256)

@@ -209,6 +209,7 @@ def test_a_tiny_mass_is_still_decided() -> None:
     assert sum(table.counts) == 2**64
 
 
+@pytest.mark.slow
 def test_a_wanted_delta_is_reached_and_each_smaller_size_refuted() -> None:
     sizes = {}
     for rule in Rule:

@@ -319,6 +319,7 @@ def on_window(objective: dp.Objective, row: dict[str, Any]) -> dp.Problem:
     return dp.Problem(support=dp.Integers(-row["D"], row["D"]), objective=objective, constraints=constraints)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", LOOSENED)
 @pytest.mark.parametrize(("group", "question", "text"), programs())
 def test_every_program_from_every_backend(group: str, question: dp.Problem, text: str, backend: str) -> None:

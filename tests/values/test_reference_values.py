@@ -364,6 +364,7 @@ def test_entropy_backends(half: int, bound: int, backend: str) -> None:
         assert abs(solution.pmf.probability(k) / Fraction(row["p_D"]) - 1) <= Fraction(1, 10**9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clarabel_or_scs", ["CLARABEL", "SCS"])
 def test_cone_solvers_by_option(clarabel_or_scs: str) -> None:
     """cvxpy with a named solver: the answer is proved whichever it is, and the solver's name is in the result."""
