@@ -13,6 +13,7 @@ from fractions import Fraction
 from math import lcm
 
 import numpy as np
+from flint import fmpq, fmpq_mat
 
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
@@ -248,31 +249,19 @@ def _heavy_orbits(pmf: Pmf, mirror: bool, count: int) -> list[tuple[int, ...]]:
 
 
 def _solve(matrix: list[list[Fraction]], wanted: list[Fraction], weight: list[float]) -> list[Fraction]:
-    """A solution of ``matrix @ change = wanted`` with few non-zeros on heavy columns (exact elimination)."""
-    rows = [[*row, w] for row, w in zip(matrix, wanted, strict=True)]
-    columns = len(weight)
-    pivots: list[int] = []
-    for _ in range(len(rows)):
-        best = max(
-            ((abs(float(rows[r][c])) * weight[c], r, c) for r in range(len(pivots), len(rows)) for c in range(columns)),
-            default=(0.0, 0, 0),
-        )
-        if best[0] == 0:
-            break
-        _, r, c = best
-        place = len(pivots)
-        rows[place], rows[r] = rows[r], rows[place]
-        pivot = rows[place][c]
-        rows[place] = [v / pivot for v in rows[place]]
-        for other in range(len(rows)):
-            if other != place and (factor := rows[other][c]):
-                rows[other] = [a - factor * b for a, b in zip(rows[other], rows[place], strict=True)]
-        pivots.append(c)
-    if any(row[-1] for row in rows[len(pivots) :]):
-        raise RepairFailed("the equalities contradict each other on the points that carry mass")
-    change = [Fraction(0)] * columns
-    for row, c in zip(rows, pivots, strict=False):
-        change[c] = row[-1]
+    """An exact solution of ``matrix @ change = wanted`` with few non-zeros, on heavy columns of large coefficients."""
+    size = [w * max(abs(float(row[c])) for row in matrix) for c, w in enumerate(weight)]
+    order = sorted(range(len(weight)), key=lambda c: -size[c])
+    table = [[fmpq(v.numerator, v.denominator) for v in [*(row[c] for c in order), side]]
+             for row, side in zip(matrix, wanted, strict=True)]  # fmt: skip
+    reduced, rank = fmpq_mat(table).rref()  # the first columns that do are its pivots
+    change = [Fraction(0)] * len(order)
+    for r in range(rank):
+        pivot = next(c for c in range(len(order) + 1) if reduced[r, c] != 0)
+        if pivot == len(order):
+            raise RepairFailed("the equalities contradict each other on the points that carry mass")
+        value = reduced[r, len(order)]
+        change[order[pivot]] = Fraction(int(value.p), int(value.q))
     return change
 
 
