@@ -135,7 +135,7 @@ def _many_rows_case() -> Case:
         rows.tolist(),
         sides,
         entropy=[1.0] * size,
-        blocks=(*MASS_FIRST, RowBlock(BlockKind.PURE_DP, "ratios", 1, 2 * (size - 1))),
+        blocks=(*MASS_FIRST, RowBlock(BlockKind.RATIO, "ratios", 1, 2 * (size - 1))),
     )
     return Case(
         "entropy-many-rows",

@@ -191,7 +191,7 @@ def _preference(program: Program) -> tuple[str, str]:
 
 def _compares_neighbours(program: Program, block: RowBlock) -> bool:
     """Whether a block has only ratios of neighbouring columns, which Newton's interior point method is best at."""
-    if block.kind is not BlockKind.PURE_DP:
+    if block.kind is not BlockKind.RATIO:
         return False
     rows = program.rows[block.rows].tocsr()
     rows.sort_indices()

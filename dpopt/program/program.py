@@ -17,7 +17,7 @@ class BlockKind(StrEnum):
 
     MASS = "mass"
     EXPECTATION = "expectation"
-    PURE_DP = "pure-dp"
+    RATIO = "ratio"
     HOCKEY_STICK = "hockey-stick"
     ABSOLUTE_VALUE = "absolute-value"
     ORDER = "order"

@@ -222,7 +222,7 @@ def tight_rows(reduction: Reduction, x: np.ndarray) -> Reduction:
     here[reduction.columns.indices] = x / reduction.columns.data  # each original column is one new one times a factor
     keep = np.ones(program.row_lower.size, dtype=bool)
     for block in program.blocks:
-        if block.kind is BlockKind.PURE_DP:
+        if block.kind is BlockKind.RATIO:
             rows = program.rows[block.first : block.first + block.count]
             keep[block.rows] = np.abs(rows @ here) <= _TIGHT * (abs(rows) @ np.abs(here))
     select = sp.eye_array(keep.size, format="csr")[np.flatnonzero(keep)]

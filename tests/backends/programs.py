@@ -72,7 +72,7 @@ def window_private(reach: int, second_moment: float, epsilon: float) -> Program:
         np.zeros(k.size),
         np.full(k.size, INF),
         entropy=np.ones(k.size),
-        blocks=(RowBlock(BlockKind.MASS, "mass", 0, 1), RowBlock(BlockKind.PURE_DP, "ratios", 3, ratios)),
+        blocks=(RowBlock(BlockKind.MASS, "mass", 0, 1), RowBlock(BlockKind.RATIO, "ratios", 3, ratios)),
     )
 
 

@@ -204,7 +204,7 @@ def test_row_blocks_cover_all_rows() -> None:
     assert place == form.program.row_lower.size
     assert [(b.kind, b.name) for b in form.program.blocks] == [
         (BlockKind.MASS, "mass"), (BlockKind.EXPECTATION, "mean 1"), (BlockKind.EXPECTATION, "mean 2"),
-        (BlockKind.PURE_DP, "pure-dp"), (BlockKind.HOCKEY_STICK, "approx-dp"), (BlockKind.HOCKEY_STICK, "approx-dp"),
+        (BlockKind.RATIO, "pure-dp"), (BlockKind.HOCKEY_STICK, "approx-dp"), (BlockKind.HOCKEY_STICK, "approx-dp"),
         (BlockKind.MIRROR, "symmetric"), (BlockKind.ORDER, "unimodal"),
     ]  # fmt: skip
 

@@ -64,7 +64,7 @@ class RatioBlock(_PairBlock):
         centre = core.first + core.last
         i, j = np.concatenate([i, centre - i]), np.concatenate([j, centre - j])
         factor = float(exp_enclosure(term.epsilon, 64).lower)
-        return cls._write(assembly, place, BlockKind.PURE_DP, i, j, factor, paired=core.is_symmetric)
+        return cls._write(assembly, place, BlockKind.RATIO, i, j, factor, paired=core.is_symmetric)
 
 
 @rows_of(OrderTerm)
