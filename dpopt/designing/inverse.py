@@ -12,6 +12,7 @@ from typing import Any
 from flint import arb, ctx
 
 from dpopt.arithmetic import Enclosure, Number, as_enclosure, ball, exact, exact_integer
+from dpopt.backends.registry import require_backend
 from dpopt.designing.side_by_side import read_question, working_bits
 from dpopt.designing.targeting import outermost_rate, solve
 from dpopt.errors import InputError
@@ -159,6 +160,7 @@ def least_variance(
     """
     half_width = exact_integer(D, "D", at_least=0)
     read = Target(epsilon, delta, family, sensitivity)  # type: ignore[arg-type]  # read by the constructor
+    require_backend(backend)
     if read.family is Family.ANY:
         return _least_of_all(read, half_width, backend)
     if read.family is Family.ANALYTIC:

@@ -20,6 +20,7 @@ from dpopt.arithmetic import ball, exact, exact_integer, exact_positive, round_s
 from dpopt.distributions.base import BITS, MAX_POINTS, Distribution, bounded, set_field
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
+from dpopt.reading import read_numbers
 
 __all__ = ["Gaussian", "Point", "Poisson", "Table", "Uniform"]
 
@@ -169,9 +170,7 @@ class Table(Distribution):
 
     def __post_init__(self) -> None:
         set_field(self, "low", exact_integer(self.low, "low"))
-        if isinstance(self.weights, str) or not isinstance(self.weights, Iterable):
-            raise InputError("weights", f"must be a list of numbers >= 0, not {self.weights!r}")
-        weights = tuple(exact(w, f"weights[{i}]") for i, w in enumerate(self.weights))
+        weights = read_numbers(self.weights, "weights")
         set_field(self, "weights", weights)
         for i, weight in enumerate(weights):
             if weight < 0:

@@ -44,6 +44,7 @@ from dpopt.mechanisms.truncated import least_truncated_geometric
 from dpopt.pmf import Pmf
 from dpopt.privacy.divergence import delta as delta_at
 from dpopt.privacy.shifts import lattice_shift
+from dpopt.reading import read_choice
 
 __all__ = ["Calibrated", "Mechanism", "calibrate"]
 
@@ -273,10 +274,7 @@ def calibrate(
 
 
 def _read_mechanism(name: Mechanism | str) -> Mechanism:
-    try:
-        return Mechanism(name)
-    except ValueError:
-        raise InputError("mechanism", f"must be one of {', '.join(Mechanism)}, not {name!r}") from None
+    return read_choice(Mechanism, name, "mechanism")
 
 
 def _read(

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpopt.arithmetic import Number, exact, exact_integer
+from dpopt.arithmetic import Number, exact
 from dpopt.errors import InputError
 from dpopt.mechanisms.calibration import Calibrated, Mechanism, calibrate
+from dpopt.reading import read_integers
 
 __all__ = ["MechanismTable", "mechanism_table"]
 
@@ -120,9 +121,7 @@ def mechanism_table(
 
 
 def _read_widths(widths: object) -> tuple[int, ...]:
-    if isinstance(widths, str) or not isinstance(widths, Iterable):
-        raise InputError("widths", f"must be a list of integers, not {widths!r}")
-    found = tuple(exact_integer(width, f"widths[{i}]", at_least=1) for i, width in enumerate(widths))
+    found = read_integers(widths, "widths", at_least=1)
     if len(set(found)) < len(found):
         raise InputError("widths", f"must not name a width twice, as {list(found)} does")
     return found

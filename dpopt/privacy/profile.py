@@ -19,6 +19,7 @@ from dpopt.pmf import Pmf, read_pmf
 from dpopt.privacy.decision import is_within, least_decimal, read_delta
 from dpopt.privacy.losses import Losses
 from dpopt.privacy.shifts import lattice_shift
+from dpopt.reading import read_list
 
 if TYPE_CHECKING:
     import numpy as np
@@ -246,9 +247,9 @@ def _default_epsilons(losses: Losses) -> list[Fraction]:
 
 
 def _read_epsilons(epsilons: Iterable[Number]) -> list[Fraction]:
-    if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
-        raise InputError("epsilons", f"must be a list of numbers, not {epsilons!r}")
-    values = [_read_epsilon(value, f"epsilons[{i}]") for i, value in enumerate(epsilons)]
+    values = [
+        _read_epsilon(value, f"epsilons[{i}]") for i, value in enumerate(read_list(epsilons, "epsilons", "numbers"))
+    ]
     if not values:
         raise InputError("epsilons", "must hold at least one number")
     return values

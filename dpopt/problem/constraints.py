@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -15,6 +15,7 @@ from dpopt.privacy.shifts import lattice_shift
 from dpopt.problem.costs import Cost, indicator, plain_number, read_cost
 from dpopt.problem.parts import Constraint, Setting, register_constraint
 from dpopt.problem.terms import ExpectationTerm, HockeyStickTerm, MirrorTerm, OrderTerm, RatioTerm, Term, ZeroTerm
+from dpopt.reading import read_list, read_numbers
 
 __all__ = [
     "ApproxDP",
@@ -201,10 +202,8 @@ class Probability(_Bounded):
             _set(self, of=_Range(*ends))
         elif isinstance(self.of, _Range):
             return
-        elif isinstance(self.of, str) or not isinstance(self.of, Iterable):
-            raise InputError("of", f"{wanted}, not {self.of!r}")
         else:
-            values = tuple(exact(v, f"of[{i}]") for i, v in enumerate(self.of))
+            values = read_numbers(read_list(self.of, "of", "values or {from = a, to = b}"), "of")
             if not values:
                 raise InputError("of", "must name at least one value")
             _set(self, of=values)
@@ -258,9 +257,7 @@ class Forbidden(Constraint):
     type: ClassVar[str] = "forbidden"
 
     def __post_init__(self) -> None:
-        if isinstance(self.values, str | Mapping) or not isinstance(self.values, Iterable):
-            raise InputError("values", f"must be a list of values, not {self.values!r}")
-        values = tuple(sorted({exact(v, f"values[{i}]") for i, v in enumerate(self.values)}))
+        values = tuple(sorted(set(read_numbers(self.values, "values"))))
         if not values:
             raise InputError("values", "must name at least one value")
         _set(self, values=values)

@@ -139,7 +139,7 @@ def register_objective(cls: O) -> O:
 
 def _register(cls: Any, base: type[Part], table: dict[str, Any]) -> Any:
     if not (isinstance(cls, type) and issubclass(cls, base) and dataclasses.is_dataclass(cls)):
-        raise InputError("class", f"must be a frozen dataclass that extends {base.__name__}, not {cls!r}")
+        raise InputError("cls", f"must be a frozen dataclass that extends {base.__name__}, not {cls!r}")
     name = cls.type
     if not name or name != name.lower() or " " in name:
         raise InputError("type", f"must be a name in kebab case, such as 'at-most-two', not {name!r}")

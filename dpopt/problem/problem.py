@@ -20,6 +20,7 @@ from dpopt.problem.parts import Check, Constraint, Objective, Setting, build, co
 from dpopt.problem.refusals import refuse_what_has_no_finite_answer
 from dpopt.problem.support import Integers, Lattice, Support
 from dpopt.problem.terms import ObjectiveTerm, Term
+from dpopt.reading import read_list, read_text
 from dpopt.text import closest
 
 __all__ = ["Problem", "tablebuilder", "wasserstein"]
@@ -72,14 +73,11 @@ class Problem:
             raise InputError("support", f"must be Integers(...) or Lattice(...), not {support!r}")
         if not isinstance(objective, Objective):
             raise InputError("objective", f"must be an objective such as MaxEntropy(), not {objective!r}")
-        if isinstance(constraints, Constraint) or not isinstance(constraints, Iterable):
-            raise InputError("constraints", f"must be a list of constraints, not {constraints!r}")
-        constraints = tuple(constraints)
+        constraints = read_list(constraints, "constraints", "constraints")
         for i, constraint in enumerate(constraints):
             if not isinstance(constraint, Constraint):
                 raise InputError(f"constraints[{i}]", f"must be a constraint such as Mean(0), not {constraint!r}")
-        if not isinstance(name, str):
-            raise InputError("name", f"must be text, not {name!r}")
+        read_text(name, "name")
         for field, value in (
             ("support", support),
             ("objective", objective),
@@ -207,7 +205,7 @@ def tablebuilder(D: int, V: object, *, name: str = "") -> Problem:  # noqa: N803
         support=Integers(Fraction(-half), Fraction(half)),
         objective=MaxEntropy(),
         constraints=[Mean(Fraction(0)), Variance(at_most=bound)],
-        name=name or f"TableBuilder noise, D = {half}, V = {bound}",
+        name=read_text(name, "name") or f"TableBuilder noise, D = {half}, V = {bound}",
     )
 
 

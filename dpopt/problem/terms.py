@@ -11,12 +11,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-from dpopt.arithmetic import Enclosure, exp_enclosure, log_enclosure
+from dpopt.arithmetic import Enclosure, exact, exp_enclosure, log_enclosure
 from dpopt.distance import wasserstein_distance
+from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
 from dpopt.privacy.divergence import worst_hockey_stick
 from dpopt.privacy.ratios import largest_ratio
+from dpopt.reading import read_integers
 
 __all__ = [
     "CostTerm",
@@ -51,6 +53,11 @@ class Term:
         raise TypeError(f"{type(self).__name__} does not say how it is checked")
 
 
+def _require_function(function: object) -> None:
+    if not isinstance(function, LatticeFunction):
+        raise InputError("function", f"must be a LatticeFunction of the lattice index, not {function!r}")
+
+
 @dataclass(frozen=True)
 class ExpectationTerm(Term):
     """``at_least <= E f(Z) <= at_most``; None leaves a side open, equal sides make an equality."""
@@ -58,6 +65,12 @@ class ExpectationTerm(Term):
     function: LatticeFunction
     at_least: Fraction | None = None
     at_most: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        _require_function(self.function)
+        for side in ("at_least", "at_most"):
+            if getattr(self, side) is not None:
+                object.__setattr__(self, side, exact(getattr(self, side), side))
 
     def check(self, pmf: Pmf, window: tuple[int, int] | None) -> TermCheck:
         value = pmf.expectation(self.function)
@@ -155,6 +168,9 @@ class ZeroTerm(Term):
 
     indices: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "indices", read_integers(self.indices, "indices"))
+
     def check(self, pmf: Pmf, window: tuple[int, int] | None) -> TermCheck:
         mass = sum((pmf.weight(k) for k in self.indices), Fraction(0)) / pmf.total
         return TermCheck(mass == 0, -mass)
@@ -184,6 +200,9 @@ class CostTerm(ObjectiveTerm):
     """Minimise the expectation of a function."""
 
     function: LatticeFunction
+
+    def __post_init__(self) -> None:
+        _require_function(self.function)
 
     @property
     def cost(self) -> LatticeFunction:

@@ -106,11 +106,13 @@ def verify(source: Any) -> Verdict:
     Raises
     ------
     InputError
-        The file cannot be read. Whatever the file contains, the answer is a verdict.
+        `source` is none of these, or the file cannot be read. Whatever the file contains, the answer is a verdict.
     """
     if not isinstance(source, str | Path | Mapping):
         source = getattr(source, "certificate", source)
         source = getattr(source, "data", source)
+        if not isinstance(source, Mapping):
+            raise InputError("source", f"must be a certificate, its path or its data, not {type(source).__name__}")
     try:
         data = parse_json(_content(Path(source))) if isinstance(source, str | Path) else source
         expected = derive(data)  # type: ignore[arg-type]  # reading begins by checking that this is an object

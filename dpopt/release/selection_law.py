@@ -19,7 +19,8 @@ from flint import arb, arb_poly, fmpq, fmpq_poly
 
 from dpopt.arithmetic import Enclosure, Number, ball, enclosed, exact, exact_integer
 from dpopt.errors import InputError
-from dpopt.release.scores import read_integers, read_scores
+from dpopt.reading import read_integers
+from dpopt.release.scores import read_scores
 from dpopt.release.selection_design import SelectionDesign
 
 __all__ = ["Fit", "Outcome", "SelectionLaw", "selection_law"]

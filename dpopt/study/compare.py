@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import maximum_filter1d
 
-from dpopt.backends.base import Backend, Claim, Claimed
-from dpopt.backends.registry import backend_names, get_backend
+from dpopt.backends.base import Backend, Claim, Claimed, read_given
+from dpopt.backends.registry import backend_names, read_backend
 from dpopt.errors import BackendError, InputError
 from dpopt.problem.problem import Problem
 from dpopt.problem.terms import HockeyStickTerm, MinDeltaTerm, RatioTerm
 from dpopt.program.formulate import Formulation, core_for, formulate
 from dpopt.proof.prove import Verified
+from dpopt.reading import read_list
 from dpopt.report import title
 from dpopt.solving import solve
 from dpopt.text import aligned
@@ -130,9 +131,10 @@ def compare(
     if isinstance(backends, str):
         raise InputError("backends", f"must be a list of names, such as [{backends!r}]")
     named = backends is not None
-    chosen = list(backends) if backends is not None else list(backend_names())
-    given = dict(options or {})
-    found: list[Backend | Row] = [_found(backend, named) for backend in chosen]  # a wrong name stops before any solve
+    chosen = read_list(backends, "backends", "names") if named else backend_names()
+    given = {name: read_given(one, f"options.{name}") for name, one in read_given(options).items()}
+    # a wrong name stops before any solve
+    found: list[Backend | Row] = [_found(backend, f"backends[{i}]", named) for i, backend in enumerate(chosen)]
     names = [entry if isinstance(entry, str) else entry.name for entry in chosen]
     for name in given:
         if name not in names:
@@ -142,16 +144,14 @@ def compare(
     return Comparison(problem, tuple(rows))
 
 
-def _found(backend: str | Backend, named: bool) -> Backend | Row:
+def _found(backend: str | Backend, argument: str, named: bool) -> Backend | Row:
     """The backend, or a row that says why it cannot be loaded (unless the user named it)."""
-    if not isinstance(backend, str):
-        return backend
     try:
-        return get_backend(backend)
+        return read_backend(backend, argument)
     except BackendError as error:
         if named:
             raise
-        return Row(backend, message=str(error))
+        return Row(str(backend), message=str(error))
 
 
 def _row(problem: Problem, formulation: Formulation, backend: Backend, options: Mapping[str, Any]) -> Row:

@@ -13,11 +13,12 @@ from fractions import Fraction
 from typing import Any
 
 from dpopt.arithmetic import Enclosure, Number, exact, exact_integer, exp_enclosure
-from dpopt.backends.base import Claimed
-from dpopt.backends.registry import get_backend
+from dpopt.backends.base import Claimed, read_given
+from dpopt.backends.registry import read_backend
 from dpopt.errors import InputError, NotVerifiedError
 from dpopt.privacy.shifts import lattice_shift
 from dpopt.proof.prove import Verified
+from dpopt.reading import read_choice
 from dpopt.tables.bound import Lagrangian, search
 from dpopt.tables.costs import Distance, TableCost, table_cost
 from dpopt.tables.elastic import impossible
@@ -157,15 +158,12 @@ def optimal_table(
     ('optimal', (22, 62, 88, 62, 22), Fraction(0, 1))
     """
     question = _question(pmf, key_size, variance, epsilon, delta, sensitivity)
-    try:
-        chosen = Distance(distance)
-    except ValueError:
-        raise InputError("distance", f"must be one of {', '.join(Distance)}, not {distance!r}") from None
-    solver = get_backend("highs" if backend == "auto" else backend)
+    chosen = read_choice(Distance, distance, "distance")
+    solver = read_backend(backend)
     if reason := question.refutation():
         return TableSolution(chosen, question.key_size, solver.name, Claimed.INFEASIBLE, Verified.INFEASIBLE, reason)
     limit = {"time_limit": _SOLVER_SECONDS} if "time_limit" in solver.options else {}
-    given = {**limit, **(options or {})}
+    given = {**limit, **read_given(options)}
     run = Proposer(question, table_cost(chosen, question.ideal, question.key_size), solver, given)
     found = run.propose()
     return _prove(question, run, chosen, found)

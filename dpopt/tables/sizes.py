@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpopt.arithmetic import Number, exact, exact_integer
+from dpopt.backends.registry import require_backend
 from dpopt.errors import InputError, NotVerifiedError
 from dpopt.proof.prove import Verified
 from dpopt.tables.ideal import Ideal, read_ideal
@@ -89,6 +90,7 @@ def smallest_key_size(
     (4096, 12, 'the noise 11 is lost: no key yields it')
     """
     ideal, chosen = read_ideal(pmf), read_rule(rule)
+    require_backend(backend)
     limit = exact_integer(largest, "largest", at_least=1)
     if (epsilon is None) != (delta is None):
         missing = "epsilon" if epsilon is None else "delta"
