@@ -26,8 +26,9 @@ def read_list(values: object, argument: str, of: str = "values") -> tuple[Any, .
     >>> read_list(range(3), "values")
     (0, 1, 2)
     """
-    unordered = isinstance(values, str | bytes | bytearray | Mapping | Set)
-    if not unordered and isinstance(values, Iterable):
+    if isinstance(values, Mapping | Set):
+        raise InputError(argument, f"must be a list of {of} in their order, which a {type(values).__name__} has not")
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes | bytearray):
         try:
             return tuple(values)
         except TypeError:  # an array without a dimension
