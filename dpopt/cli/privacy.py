@@ -117,7 +117,7 @@ def _text(
     from dpopt.text import aligned, decimal_text
 
     lines = [str(noise)]
-    whole = str(profile).splitlines()
+    whole = profile.text().splitlines()
     if listed:
         rows = [("epsilon", "delta (at most, proved)")]
         for epsilon, delta in zip(profile.epsilons, profile.upper, strict=True):

@@ -137,7 +137,7 @@ def compare(
     if as_json:
         text = json_text({"comparisons": [comparison.to_dict() for comparison in found]})
     else:
-        text = "\n\n\n".join(str(comparison) for comparison in found)
+        text = "\n\n\n".join(comparison.text() for comparison in found)
     return Result(text, PROVED if proved else NOT_PROVED)
 
 

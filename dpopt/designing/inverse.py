@@ -20,6 +20,7 @@ from dpopt.family.members import IdealMember, analytic_rate, delta_exceeds, reac
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Family, Target, Then
 from dpopt.proof.target_checker import design_problem
+from dpopt.record import Record
 from dpopt.solution import Solution
 
 __all__ = ["LeastVariance", "best_epsilon", "least_variance", "variances_between"]
@@ -112,8 +113,8 @@ def _rate_ball(half_width: int, variance: Fraction) -> arb:
     return ends[0].union(ends[1])
 
 
-@dataclass(frozen=True, eq=False)
-class LeastVariance:
+@dataclass(frozen=True, repr=False)
+class LeastVariance(Record):
     """The least variance that reaches (epsilon, delta) on [-D, D].
 
     Parameters

@@ -45,6 +45,7 @@ from dpopt.pmf import Pmf
 from dpopt.privacy.divergence import delta as delta_at
 from dpopt.privacy.shifts import lattice_shift
 from dpopt.reading import read_choice
+from dpopt.record import Record
 
 __all__ = ["Calibrated", "Mechanism", "calibrate"]
 
@@ -70,8 +71,8 @@ class Mechanism(StrEnum):
 _APPROXIMATE = (Mechanism.GAUSSIAN, Mechanism.TRUNCATED_GEOMETRIC, Mechanism.UNIFORM, Mechanism.EXPONENTIAL)
 
 
-@dataclass(frozen=True)
-class Calibrated:
+@dataclass(frozen=True, repr=False)
+class Calibrated(Record):
     """Noise that is proved to be (epsilon, delta)-DP, with the parameters that make it so. Made by `calibrate`.
 
     Parameters
@@ -159,7 +160,8 @@ class Calibrated:
             "variance": _nearest(self.variance),
         }
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         from dpopt.text import decimal_text
 
         def plain(number: Fraction) -> str:

@@ -11,14 +11,15 @@ from dpopt.arithmetic import Number, exact
 from dpopt.errors import InputError
 from dpopt.mechanisms.calibration import Calibrated, Mechanism, calibrate
 from dpopt.reading import read_integers
+from dpopt.record import Record
 
 __all__ = ["MechanismTable", "mechanism_table"]
 
 PAPER_WIDTHS = (5, 20)  # of the stairs in the paper's simulations
 
 
-@dataclass(frozen=True)
-class MechanismTable:
+@dataclass(frozen=True, repr=False)
+class MechanismTable(Record):
     """What each mechanism needs for the same privacy, and what it costs. Made by `mechanism_table`.
 
     Parameters
@@ -48,7 +49,8 @@ class MechanismTable:
             "missing": [{"mechanism": str(name), "reason": why} for name, why in self.missing],
         }
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         from dpopt.text import aligned, decimal_text
 
         def plain(number: Fraction, digits: int = 8) -> str:

@@ -20,6 +20,7 @@ from dpopt.privacy.decision import is_within, least_decimal, read_delta
 from dpopt.privacy.losses import Losses
 from dpopt.privacy.shifts import lattice_shift
 from dpopt.reading import read_list
+from dpopt.record import Record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,8 +31,8 @@ _POINTS = 200  # of the default grid
 _ROWS = 11  # of the printed table
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, repr=False)
+class Profile(Record):
     """delta(epsilon) of a pmf, as a proved enclosure at each of a list of epsilons. Made by `privacy_profile`.
 
     Parameters
@@ -137,7 +138,8 @@ class Profile:
         upper = [_outward(value, math.inf) for value in self.upper]
         return np.array([float(value) for value in self.epsilons]), np.array(lower), np.array(upper)
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         from dpopt.text import aligned, decimal_text
 
         count = len(self.epsilons)

@@ -18,6 +18,7 @@ from dpopt.pmf import Pmf
 from dpopt.problem.costs import Cost, plain_number
 from dpopt.problem.support import Support
 from dpopt.problem.terms import ObjectiveTerm, Term, TermCheck
+from dpopt.record import Record
 from dpopt.text import closest, listed
 
 __all__ = [
@@ -33,8 +34,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Check:
+@dataclass(frozen=True, repr=False)
+class Check(Record):
     """The exact finding about one constraint.
 
     Parameters

@@ -37,14 +37,15 @@ from dpopt.proof.reading import brief, parse_json, reject, text
 from dpopt.proof.stated_law import Law
 from dpopt.proof.statement import FORMAT, Statement, read_statement
 from dpopt.proof.weak_duality import proved_bound
+from dpopt.record import Record
 
 __all__ = ["Verdict", "certify", "derive", "verify"]
 
 OPTIMAL_GAP = Fraction(1, 10**6)
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Record):
     """What `verify` found: whether the certificate holds, why not, and what it then proves.
 
     `verified` is ``"optimal"``, ``"feasible"``, ``"infeasible"``, or ``"failed"`` when the certificate does not hold.

@@ -21,13 +21,14 @@ from flint import fmpz
 from dpopt.arithmetic import Number, exact
 from dpopt.errors import InputError
 from dpopt.reading import read_numbers
+from dpopt.record import Record
 from dpopt.text import aligned, decimal_text
 
 __all__ = ["GapEstimates", "combine_gaps"]
 
 
-@dataclass(frozen=True)
-class GapEstimates:
+@dataclass(frozen=True, repr=False)
+class GapEstimates(Record):
     """Estimates of the selected scores from measurements and gaps.
 
     Parameters
@@ -48,7 +49,8 @@ class GapEstimates:
         """The part of the total variance that the gaps have taken away."""
         return 1 - _total(self.variances) / _total(self.measured)
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         columns = zip(self.estimates, self.variances, self.measured, strict=True)
         rows = [tuple(map(_rounded, row)) for row in columns]
         return "\n".join(aligned([("estimate", "variance", "measured alone"), *rows]))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from dpopt.arithmetic import Number, exact
 from dpopt.errors import InputError
 from dpopt.reading import read_choice, read_flag, read_integers, read_numbers
+from dpopt.record import Record
 from dpopt.release.leading import Leading, ranked_items, refined_items
 from dpopt.release.randomness import Randomness, read_randomness
 from dpopt.release.scores import read_scores
@@ -44,8 +45,8 @@ class Ties(StrEnum):
     REFINEMENT = "refinement"
 
 
-@dataclass(frozen=True)
-class TopK:
+@dataclass(frozen=True, repr=False)
+class TopK(Record):
     """The released selection.
 
     Parameters

@@ -21,6 +21,7 @@ from dpopt.problem.terms import HockeyStickTerm, MinDeltaTerm, RatioTerm
 from dpopt.program.formulate import Formulation, core_for, formulate
 from dpopt.proof.prove import Verified
 from dpopt.reading import read_list
+from dpopt.record import Record
 from dpopt.report import title
 from dpopt.solving import solve
 from dpopt.text import aligned
@@ -30,8 +31,8 @@ __all__ = ["Comparison", "Row", "compare"]
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Row:
+@dataclass(frozen=True, repr=False)
+class Row(Record):
     """One backend's two answers: to the plain program on its own (raw), and through `dpopt.solve` (proved).
 
     Parameters
@@ -62,17 +63,17 @@ class Row:
     raw_delta: float | None = None
     raw_violation: float | None = None
     raw_objective: float | None = None
-    raw_seconds: float | None = None
+    raw_seconds: float | None = field(default=None, compare=False)
     verified: Verified | None = None
     value: float | None = None
     bound: float | None = None
     gap: float | None = None
-    timings: Mapping[str, float] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict, compare=False)
     message: str = ""
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Record):
     """The rows of a comparison; prints as a table."""
 
     problem: Problem
@@ -82,7 +83,8 @@ class Comparison:
         """Plain data for strict JSON: what is not there is null, and an infinite number is the string ``"inf"``."""
         return {"name": self.problem.name, "rows": [_row_plain(row) for row in self.rows]}
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         truth = _truth_heading(self.problem)
         heading = ("backend", "claimed", f"raw {truth}", "raw value", "verified", "value", "bound", "gap")
         table = [heading, *(_cells(row, truth) for row in self.rows)]

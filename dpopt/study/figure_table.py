@@ -17,6 +17,7 @@ from dpopt.distributions import Distribution
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 from dpopt.reading import read_numbers
+from dpopt.record import Record
 from dpopt.text import aligned
 
 __all__ = ["Cell", "Figure", "Panel", "input_text", "nearest", "number_text", "read_axis", "read_reach"]
@@ -42,8 +43,8 @@ class Panel:
     steps: bool = False
 
 
-@dataclass(frozen=True)
-class Figure:
+@dataclass(frozen=True, repr=False)
+class Figure(Record):
     """A figure as a table; prints as one.
 
     Parameters
@@ -88,7 +89,8 @@ class Figure:
         writer.writerows(self.rows)
         return out.getvalue()
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         return "\n".join(
             [self.title, "", *aligned([self.columns, *([_text(cell) for cell in row] for row in self.rows)])]
         )

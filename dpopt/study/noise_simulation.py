@@ -18,6 +18,7 @@ from dpopt.distributions import Distribution, gaussian
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 from dpopt.reading import read_integers, read_list
+from dpopt.record import Record
 from dpopt.release.randomness import Randomness
 from dpopt.release.samplers import sample
 from dpopt.study.figure_table import Cell, Figure, Panel, input_text, number_text
@@ -32,8 +33,8 @@ _SETTINGS: tuple[tuple[Number, Number], ...] = (("0.5", 15), (2, 5), (2, 15), (4
 _MOST_RECORDS = 10_000_000
 
 
-@dataclass(frozen=True)
-class Simulation:
+@dataclass(frozen=True, repr=False)
+class Simulation(Record):
     """Empirical W1 of each mechanism in each run, exactly. Made by `simulate`.
 
     Parameters

@@ -19,6 +19,7 @@ from dpopt.errors import InputError, NotVerifiedError
 from dpopt.privacy.shifts import lattice_shift
 from dpopt.proof.prove import Verified
 from dpopt.reading import read_choice
+from dpopt.record import Record
 from dpopt.tables.bound import Lagrangian, search
 from dpopt.tables.costs import Distance, TableCost, table_cost
 from dpopt.tables.elastic import impossible
@@ -36,8 +37,8 @@ _RELATIVE_GAP = Fraction(1, 10**6)
 _SHRINK = (1.0, 0.98, 0.9, 0.7)  # smaller multipliers cost a part of the bound and leave no price flat
 
 
-@dataclass(frozen=True, eq=False)
-class TableSolution:
+@dataclass(frozen=True, repr=False)
+class TableSolution(Record):
     """The answer for a key table, with what was claimed and what is proved kept apart.
 
     Parameters
@@ -99,7 +100,8 @@ class TableSolution:
             raise NotVerifiedError(str(self))
         return self
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         lines = [
             f"key table, key size {self.key_size}, least {self.distance}",
             f"verified         {self.verified.value} (claimed: {self.claimed.value}, backend {self.backend})",
