@@ -124,6 +124,8 @@ class Enclosure(NamedTuple):
 
 def _formatted(number: Fraction, spec: str) -> str:
     """A rational formatted as a decimal: correctly rounded from all of its digits, where a float has lost some."""
+    if spec[-1] in "eEfFgG%" and "." not in spec:
+        spec = f"{spec[:-1]}.6{spec[-1]}"  # as a float does
     digits = 60 + sum(int(part) for part in re.findall(r"\d{1,4}", spec))
     return format(Decimal(decimal_text(number, digits, up=None)), spec)
 

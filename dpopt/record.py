@@ -42,8 +42,7 @@ class Record:
         return fitted(self.text())
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{field.name}={brief_value(getattr(self, field.name))}" for field in _fields(self))
-        return _cut(f"{type(self).__name__}({values})", COLUMNS)
+        return _cut(_in_a_line(self), COLUMNS)
 
 
 def _fields(record: object) -> tuple[dataclasses.Field[Any], ...]:
@@ -98,7 +97,14 @@ def brief_value(value: object) -> str:
             shown = [brief_value(entry) for entry in value[: _LISTED if len(value) <= _LISTED else _LISTED - 1]]
             rest = [f"... {len(value)} in all"] if len(value) > _LISTED else []
             return f"({', '.join([*shown, *rest])})"
+    if dataclasses.is_dataclass(value) and not isinstance(value, Record | type):
+        return _cut(_in_a_line(value), 60)
     return _cut(repr(value), 60)
+
+
+def _in_a_line(record: object) -> str:
+    values = ", ".join(f"{field.name}={brief_value(getattr(record, field.name))}" for field in _fields(record))
+    return f"{type(record).__name__}({values})"
 
 
 def _cut(text: str, length: int) -> str:

@@ -70,6 +70,11 @@ class Mechanism(StrEnum):
 
 _APPROXIMATE = (Mechanism.GAUSSIAN, Mechanism.TRUNCATED_GEOMETRIC, Mechanism.UNIFORM, Mechanism.EXPONENTIAL)
 
+_EVERY_EPSILON = {
+    Mechanism.EXPONENTIAL: "the noise is one-sided: its first points, up to the sensitivity, have no mass when moved",
+    Mechanism.UNIFORM: "the noise ends: its outermost points, up to the sensitivity, have no mass when moved",
+}
+
 
 @dataclass(frozen=True, repr=False)
 class Calibrated(Record):
@@ -155,10 +160,25 @@ class Calibrated(Record):
                 "delta": _nearest(claim.delta),
                 "holds": claim.holds,
             },
+            "remark": self.remark,
             "mean": _nearest(self.pmf.mean),
             "mean_absolute": _nearest(self.mean_absolute),
             "variance": _nearest(self.variance),
         }
+
+    @cached_property
+    def remark(self) -> str:
+        """Why the noise is wide for its epsilon, where it is; else empty."""
+        if self.mechanism not in _EVERY_EPSILON or not self.epsilon:
+            return ""
+        from dpopt.text import decimal_text
+
+        other = calibrate(Mechanism.GEOMETRIC, epsilon=self.epsilon, sensitivity=self.sensitivity, step=self.pmf.step)
+        least = decimal_text(other.mean_absolute, 3, up=None)
+        return (
+            f"remark: {_EVERY_EPSILON[self.mechanism]}, so that delta is that mass at every epsilon, and a larger "
+            f"epsilon does not help; geometric noise has E|Z| {least} at this epsilon, with delta 0"
+        )
 
     def text(self) -> str:
         """All of it for people; what is printed is cut to a screen."""
@@ -179,6 +199,7 @@ class Calibrated(Record):
             f"delta {bound(self.proved_delta.upper, 6)} (proved) at epsilon {plain(self.epsilon)}; "
             f"by Theorem 2 {bound(self.sufficient.sufficient, 6)}",
             f"closed form: {self.paper.formula}" + ("" if self.paper.holds else ", which is wrong"),
+            *filter(None, [self.remark]),
             f"E|Z| {plain(self.mean_absolute)}, mean {plain(self.pmf.mean)}, variance {plain(self.variance)}",
         ]
         return "\n".join(lines)

@@ -56,19 +56,21 @@ class MechanismTable(Record):
         def plain(number: Fraction, digits: int = 8) -> str:
             return decimal_text(number, digits, up=None)
 
-        cells = [("mechanism", "parameters", "epsilon", "delta", "Theorem 2", "E|Z|", "variance", "closed form")]
+        cells = [("mechanism", "epsilon", "delta", "Theorem 2", "E|Z|", "variance")]
+        said = []
         for row in self.rows:
             named = ", ".join(f"{name} {plain(value)}" for name, value in row.parameters)
             claim = row.paper
             costs = (plain(row.mean_absolute), plain(row.variance))
             proved = (decimal_text(row.proved_epsilon.upper, 8, up=True), _bound(row.proved_delta.upper))
-            said = claim.formula if claim.holds else f"{claim.formula}: wrong"
-            cells.append((str(row.mechanism), named, *proved, _bound(row.sufficient.sufficient), *costs, said))
+            wrong = "" if claim.holds else ", which is wrong"
+            said.append(f"{row.mechanism}, {named}: closed form {claim.formula}{wrong}")
+            cells.append((str(row.mechanism), *proved, _bound(row.sufficient.sufficient), *costs))
         numbers = (self.epsilon, self.delta, self.sensitivity, self.step)
         asked = zip(("epsilon", "delta", "sensitivity", "step"), numbers, strict=True)
         named = ", ".join(f"{name} {plain(value)}" for name, value in asked)
         head = f"noise for {named}; least epsilon and tight delta, proved"
-        return "\n".join([head, *aligned(cells), *(f"{name}: {why}" for name, why in self.missing)])
+        return "\n".join([head, *aligned(cells), *said, *(f"{name}: {why}" for name, why in self.missing)])
 
 
 def _bound(delta: Fraction) -> str:

@@ -8,10 +8,10 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dpopt.arithmetic import exact, exact_nonnegative, exact_positive, exp_enclosure
+from dpopt.arithmetic import exact, exact_nonnegative, exp_enclosure
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
-from dpopt.privacy.shifts import lattice_shift
+from dpopt.privacy.shifts import lattice_shift, positive_sensitivity
 from dpopt.problem.costs import Cost, indicator, plain_number, read_cost
 from dpopt.problem.parts import Constraint, Setting, register_constraint
 from dpopt.problem.terms import ExpectationTerm, HockeyStickTerm, MirrorTerm, OrderTerm, RatioTerm, Term, ZeroTerm
@@ -46,7 +46,7 @@ def read_epsilon(value: object) -> Fraction:
 
 def read_sensitivity(value: object) -> Fraction:
     """A sensitivity in data units: exact and positive."""
-    return exact_positive(value, "sensitivity")
+    return positive_sensitivity(value)
 
 
 @dataclass(frozen=True)

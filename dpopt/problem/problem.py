@@ -19,7 +19,7 @@ from dpopt.problem.objectives import MaxEntropy, MinWasserstein
 from dpopt.problem.parts import Check, Constraint, Objective, Setting, build, constraint_types, objective_types
 from dpopt.problem.refusals import refuse_what_has_no_finite_answer
 from dpopt.problem.support import Integers, Lattice, Support
-from dpopt.problem.terms import ObjectiveTerm, Term
+from dpopt.problem.terms import ObjectiveTerm, Term, TermCheck
 from dpopt.reading import read_list, read_text
 from dpopt.text import closest
 
@@ -101,9 +101,14 @@ class Problem:
     def objective_term(self) -> ObjectiveTerm:
         """The exact objective, in lattice steps."""
         try:
-            return self.objective.term(self.setting)
+            found = self.objective.term(self.setting)
         except InputError as error:
             raise error.inside("objective") from None
+        if not isinstance(found, ObjectiveTerm):
+            raise InputError(
+                "objective", _returned(self.objective, "term", "an objective term such as CostTerm", found)
+            )
+        return found
 
     @cached_property
     def terms(self) -> tuple[tuple[Term, ...], ...]:
@@ -111,9 +116,13 @@ class Problem:
         found = []
         for i, constraint in enumerate(self.constraints):
             try:
-                found.append(tuple(constraint.terms(self.setting)))
+                terms = constraint.terms(self.setting)
             except InputError as error:
                 raise error.inside(f"constraints[{i}]") from None
+            if not isinstance(terms, tuple | list) or not all(isinstance(term, Term) for term in terms):
+                wanted = "a tuple of terms such as (ExpectationTerm(function, at_most=1),)"
+                raise InputError(f"constraints[{i}]", _returned(constraint, "terms", wanted, terms))
+            found.append(tuple(terms))
         return tuple(found)
 
     @cached_property
@@ -138,8 +147,11 @@ class Problem:
         True
         """
         found = []
-        for name, constraint in zip(self.constraint_names, self.constraints, strict=True):
+        for i, (name, constraint) in enumerate(zip(self.constraint_names, self.constraints, strict=True)):
             result = constraint.check(pmf, self.setting)
+            if not isinstance(result, TermCheck) or not isinstance(result.holds, bool):
+                wanted = "a TermCheck(holds, margin)"
+                raise InputError(f"constraints[{i}]", _returned(constraint, "check", wanted, result))
             found.append(Check(name, result.holds, result.margin))
         return tuple(found)
 
@@ -178,6 +190,11 @@ class Problem:
         types = constraint_types()
         constraints = [build("constraint", types, e, f"constraints[{i}]") for i, e in enumerate(entries)]
         return cls(objective=objective, constraints=constraints, support=support, name=table.get("name", ""))
+
+
+def _returned(part: object, method: str, wanted: str, found: object) -> str:
+    """What an extension's method should have returned."""
+    return f"{type(part).__name__}.{method} must return {wanted}, not {found!r}"
 
 
 def _support_plain(support: Support) -> dict[str, Any]:

@@ -98,8 +98,31 @@ def _refuse_on_infinite(objective: ObjectiveTerm, flat: list[tuple[str, Term]]) 
         if isinstance(term, ExpectationTerm):
             _refuse_escaping_mass(where, term, objective.cost)
     for side, polynomial in (("left", _outward_left(objective.cost)), ("right", objective.cost.right)):
-        if len(polynomial) > 1 and polynomial[-1] < 0:
-            raise InputError("objective", f"the cost falls without bound on the {side}: {_SUPPORT}")
+        if len(polynomial) > 1 and polynomial[-1] < 0 and not _is_held(side, len(polynomial), flat):
+            if _is_held(side, len(polynomial) - 1, flat):
+                why = "falls as fast as a bounded moment grows, so that mass may escape and no optimum need be attained"
+            else:
+                why = "falls without bound, and no constraint holds it"
+            raise InputError(
+                "objective",
+                f"the cost {why} on the {side}: bound a moment that grows faster from above, or {_SUPPORT}",
+            )
+
+
+def _is_held(side: str, terms: int, flat: list[tuple[str, Term]]) -> bool:
+    """Whether a bounded moment grows faster on this side than the cost falls: then no mass escapes, and it is attained.
+
+    The moment itself must not fall on either side, where mass far out would pay for it.
+    """
+    for _, term in flat:
+        if not isinstance(term, ExpectationTerm):
+            continue
+        ends = {"left": _outward_left(term.function), "right": term.function.right}
+        for bound, sign in ((term.at_most, 1), (term.at_least, -1)):
+            rises = all(len(end) <= 1 or sign * end[-1] > 0 for end in ends.values())
+            if bound is not None and rises and len(ends[side]) > terms:
+                return True
+    return False
 
 
 def _refuse_hockey_stick(where: str, cost: LatticeFunction, ratios: list[RatioTerm]) -> None:

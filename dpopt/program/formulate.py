@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, expm1, log1p
@@ -40,6 +40,8 @@ from dpopt.program.core import Closure, Core, floats
 from dpopt.program.program import Program
 
 _FARTHEST = 10**12  # lattice indices are 64-bit integers, and floats to the last unit, in a program
+_FAR_OUT = 10**6  # where a polynomial has the sign that it keeps
+_WIDEST_HELD = 2000  # lattice points on a side
 _FARTHEST_TAIL = 2000  # an exact tail that reaches back to 0 carries e^epsilon to this power
 _MAX_ROWS = 2e7  # about 5 GB in a solver
 
@@ -79,6 +81,7 @@ def core_for(problem: Problem) -> Core:
     centre = expected_centre(problem)
     owner = chain_owner(problem)
     reach = max([t.function.reach for t in flat if isinstance(t, ExpectationTerm)], default=0)
+    reach = max(reach, _held_reach(problem.objective_term.cost, flat))
     if owner is not None:
         ratio = next(t for t in problem.terms[owner] if isinstance(t, RatioTerm))
         closure = Closure(ratio.shift, 1 / float(exp_enclosure(ratio.epsilon, 64).upper))
@@ -93,6 +96,25 @@ def core_for(problem: Problem) -> Core:
     half = max([_approximate_reach(t) for t in flat if isinstance(t, HockeyStickTerm)], default=0)
     half = max(half, reach, 4) + abs(centre)
     return Core(centre - half, centre + half)
+
+
+def _held_reach(cost: LatticeFunction, flat: Sequence[Term]) -> int:
+    """How far out mass may pay where the cost falls and a bounded moment holds it: to four times where the bound lies.
+
+    0 where the cost falls nowhere.
+    """
+    if min(cost(-_FAR_OUT), cost(_FAR_OUT)) >= 0:
+        return 0
+    held = []
+    for term in flat:
+        if isinstance(term, ExpectationTerm):
+            for bound, sign in ((term.at_most, 1), (term.at_least, -1)):
+                grows = min(sign * term.function(-_FAR_OUT), sign * term.function(_FAR_OUT)) > 0
+                if bound is not None and grows:
+                    steps = range(1, _WIDEST_HELD)
+                    ends = ((sign * term.function(k), sign * term.function(-k)) for k in steps)
+                    held.append(next((k for k, end in zip(steps, ends, strict=True) if min(end) >= 16 * abs(bound)), 0))
+    return min(filter(None, held), default=0)
 
 
 def expected_centre(problem: Problem) -> int:

@@ -17,6 +17,7 @@ from dpopt.backends.base import Backend, Claim, Claimed, read_given
 from dpopt.backends.registry import backend_names, read_backend
 from dpopt.errors import BackendError, InputError
 from dpopt.problem.problem import Problem
+from dpopt.problem.target import Target
 from dpopt.problem.terms import HockeyStickTerm, MinDeltaTerm, RatioTerm
 from dpopt.program.formulate import Formulation, core_for, formulate
 from dpopt.proof.prove import Verified
@@ -129,7 +130,10 @@ def compare(
     [('newton', 'optimal'), ('highs', None)]
     """
     if not isinstance(problem, Problem):
-        raise InputError("problem", f"must be a Problem (a target has no single program), not {type(problem).__name__}")
+        way_out = "; dpopt.solve(target, backend=...) answers it" if isinstance(problem, Target) else ""
+        raise InputError(
+            "problem", f"must be a Problem (a target has no single program), not {type(problem).__name__}{way_out}"
+        )
     if isinstance(backends, str):
         raise InputError("backends", f"must be a list of names, such as [{backends!r}]")
     named = backends is not None

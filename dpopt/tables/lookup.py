@@ -200,7 +200,8 @@ def perturb(
     on_negative = read_choice(Negatives, negatives, "negatives")
     on_zero = read_choice(Zeros, zeros, "zeros")
     true = _integers(counts, "counts")
-    drawn = noise(table, _keys(keys, _require_table(table).key_size, "keys"))
+    table = _require_table(table)
+    drawn = noise(table, _keys(keys, table.key_size, "keys"))
     if true.shape != drawn.shape:
         raise InputError("keys", f"must have the shape {true.shape} of the counts, not {drawn.shape}")
     if true.size == 0:

@@ -51,7 +51,7 @@ def read_rule(rule: Rule | str) -> Rule:
     return read_choice(Rule, rule, "rule")
 
 
-def key_table(pmf: Ideal, key_size: int, *, rule: Rule | str) -> KeyTable:
+def key_table(pmf: Ideal, key_size: int, *, rule: Rule | str = Rule.CEILING) -> KeyTable:
     """The key table of a pmf for K = `key_size` keys.
 
     Parameters
@@ -61,6 +61,7 @@ def key_table(pmf: Ideal, key_size: int, *, rule: Rule | str) -> KeyTable:
     key_size : int
         K, any integer >= 1 (2^64 and beyond included).
     rule : Rule or str
+        The paper's rule when left out.
 
     Returns
     -------
