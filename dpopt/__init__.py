@@ -35,6 +35,7 @@ _PUBLIC = {
     "dpopt.mechanisms.side_by_side": ("MechanismTable", "mechanism_table"),
     "dpopt.mechanisms.truncated": ("TruncatedLaplace", "truncated_laplace"),
     "dpopt.pmf": ("Pmf", "Tails"),
+    "dpopt.privacy.decision": ("is_private",),
     "dpopt.privacy.divergence": ("delta", "delta_between"),
     "dpopt.privacy.profile": ("Profile", "epsilon", "privacy_profile"),
     "dpopt.problem.constraints": (

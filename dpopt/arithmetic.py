@@ -81,6 +81,32 @@ class Enclosure(NamedTuple):
     def __float__(self) -> float:
         return float((self.lower + self.upper) / 2)
 
+    def __format__(self, spec: str) -> str:
+        """As a float is formatted, where both ends give the same text; else both ends, joined by ``..``.
+
+        >>> enclosure = Enclosure(Fraction(314159, 10**5), Fraction(314160, 10**5))
+        >>> f"{enclosure:.3f} {enclosure:.6f}"
+        '3.142 3.141590..3.141600'
+        """
+        if not spec:
+            return str(self)
+        low, high = (_formatted(end, spec) for end in self)
+        return low if low == high else f"{low.rstrip()}..{high.lstrip()}"
+
+    def __round__(self, digits: int | None = None) -> Fraction:
+        """The number rounded, exactly, where both ends round alike; the ends themselves say what is known otherwise.
+
+        >>> round(Enclosure(Fraction(314159, 10**5), Fraction(314160, 10**5)), 3)
+        Fraction(1571, 500)
+        """
+        low, high = (Fraction(round(end, digits) if digits is not None else round(end)) for end in self)
+        if low != high:
+            raise ValueError(
+                f"{self} is not known to {digits or 0} decimals: round .lower or .upper, whichever keeps your "
+                "statement true"
+            )
+        return low
+
     def __repr__(self) -> str:
         try:
             return f"Enclosure(lower={self.lower!r}, upper={self.upper!r})"
@@ -94,6 +120,14 @@ class Enclosure(NamedTuple):
             if low == high:
                 return low
         return f"{decimal_text(self.lower, 3, up=False)}..{decimal_text(self.upper, 3, up=True)}"
+
+
+def _formatted(number: Fraction, spec: str) -> str:
+    """A rational formatted as a decimal: correctly rounded from all of its digits, where a float has lost some."""
+    if spec[-1] in "eEfFgG%" and "." not in spec:
+        spec = f"{spec[:-1]}.6{spec[-1]}"  # as a float does
+    digits = 60 + sum(int(part) for part in re.findall(r"\d{1,4}", spec))
+    return format(Decimal(decimal_text(number, digits, up=None)), spec)
 
 
 def exact(value: object, argument: str) -> Fraction:

@@ -12,6 +12,9 @@ from fractions import Fraction
 from functools import cached_property
 from math import comb, lcm
 
+from dpopt.arithmetic import exact_integer
+from dpopt.reading import read_numbers
+
 __all__ = ["LatticeFunction", "Polynomial", "evaluate", "geometric_sum", "shifted"]
 
 Polynomial = tuple[Fraction, ...]  # coefficients in ascending order; () is zero
@@ -55,8 +58,15 @@ def geometric_sum(polynomial: Polynomial, ratio: Fraction) -> Fraction:
     return sum((c * s for c, s in zip(polynomial, sums, strict=True)), Fraction(0))
 
 
-def _trim(polynomial: Iterable[Fraction | int]) -> Polynomial:
-    coefficients = [Fraction(c) for c in polynomial]
+def _numbers(values: Sequence[Fraction | int], argument: str) -> tuple[Fraction, ...]:
+    """What was given as exact numbers; quickly where it is that already, since functions are made by the thousand."""
+    if type(values) is tuple and set(map(type, values)) <= {Fraction, int}:
+        return tuple(v if type(v) is Fraction else Fraction(v) for v in values)
+    return read_numbers(values, argument)
+
+
+def _trim(polynomial: Iterable[Fraction]) -> Polynomial:
+    coefficients = list(polynomial)
     while coefficients and coefficients[-1] == 0:
         coefficients.pop()
     return tuple(coefficients)
@@ -88,9 +98,11 @@ class LatticeFunction:
     right: Polynomial = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "table", tuple(Fraction(v) for v in self.table))
-        object.__setattr__(self, "left", _trim(self.left))
-        object.__setattr__(self, "right", _trim(self.right))
+        if type(self.start) is not int:
+            object.__setattr__(self, "start", exact_integer(self.start, "start"))
+        object.__setattr__(self, "table", _numbers(self.table, "table"))
+        object.__setattr__(self, "left", _trim(_numbers(self.left, "left")))
+        object.__setattr__(self, "right", _trim(_numbers(self.right, "right")))
 
     @classmethod
     def constant(cls, value: Fraction | int) -> LatticeFunction:
@@ -184,6 +196,11 @@ class LatticeFunction:
     def is_odd(self) -> bool:
         """Whether f(-k) = -f(k) for all k."""
         return self.equals(self.mirrored(), scale=-1)
+
+    @property
+    def outward(self) -> tuple[Polynomial, Polynomial]:
+        """The two polynomials, left and right, as functions of the distance from 0."""
+        return tuple(c * (-1) ** i for i, c in enumerate(self.left)), self.right
 
     @property
     def reach(self) -> int:

@@ -15,6 +15,7 @@ from flint import arb, fmpz, fmpz_poly
 from dpopt.arithmetic import Enclosure, Number, ball, exact, exact_integer, floor_scaled
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
+from dpopt.reading import read_list
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,17 +40,20 @@ class Tails:
     right: Fraction | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "period", exact_integer(self.period, "tails.period", at_least=1))
+        object.__setattr__(self, "period", exact_integer(self.period, "period", at_least=1))
         for side in ("left", "right"):
             ratio = getattr(self, side)
             if ratio is None:
                 continue
-            ratio = exact(ratio, f"tails.{side}")
+            ratio = exact(ratio, side)
             if not 0 < ratio < 1:
-                raise InputError(f"tails.{side}", f"must lie strictly between 0 and 1, not {ratio}")
+                raise InputError(side, f"must lie strictly between 0 and 1, not {ratio}")
             object.__setattr__(self, side, ratio)
         if self.left is None and self.right is None:
-            raise InputError("tails", "must have a ratio on at least one side; leave tails out for a finite support")
+            raise InputError(
+                "left",
+                "is missing, and so is right: give a ratio on at least one side (no tails at all for a finite support)",
+            )
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,7 @@ class Pmf:
     tails: Tails | None = None
 
     def __init__(self, start: int, weights: Iterable[int], step: Number = 1, tails: Tails | None = None) -> None:
-        if not isinstance(weights, Iterable):
-            raise InputError("weights", f"must be a list of integers >= 0, not {weights!r}")
-        weights = tuple(weights)
+        weights = read_list(weights, "weights", "integers >= 0")
         if not weights:
             raise InputError("weights", "must hold at least one weight")
         if not all(type(w) is int for w in weights):
@@ -338,7 +340,10 @@ class Pmf:
         """Read what `to_dict` wrote."""
         tails = data.get("tails")
         if tails is not None:
-            tails = Tails(tails["period"], tails.get("left"), tails.get("right"))
+            try:
+                tails = Tails(tails["period"], tails.get("left"), tails.get("right"))
+            except InputError as error:
+                raise error.inside("tails") from None
         weights = [exact_integer(w, f"weights[{i}]") for i, w in enumerate(data["weights"])]
         return cls(data["start"], weights, data.get("step", 1), tails)
 

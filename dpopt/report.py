@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpopt.errors import DpoptError
+from dpopt.errors import InputError
+from dpopt.mechanisms.conditions import least_epsilon
 from dpopt.pmf import Pmf
+from dpopt.privacy.decision import is_private, least_decimal
 from dpopt.privacy.divergence import delta
-from dpopt.privacy.profile import epsilon
 from dpopt.privacy.shifts import lattice_shift
 from dpopt.problem.constraints import ApproxDP, PureDP
 from dpopt.problem.objectives import MinDelta
@@ -172,14 +173,17 @@ def _privacy_questions(solution: Solution) -> list[tuple[Fraction, Fraction, boo
 
 
 def _epsilon_text(pmf: Pmf, wanted: Fraction, sensitivity: Fraction) -> str:
-    """The least epsilon of the pmf; where the check proved `wanted`, rounding must not pass it."""
+    """The least epsilon of the pmf, never rounded past a `wanted` one at which it is private."""
+    where = f"at sensitivity {_exact_text(sensitivity)}"
     try:
-        least = epsilon(pmf, 0, sensitivity).upper
-    except DpoptError as error:
-        return f"epsilon is infinite at sensitivity {_exact_text(sensitivity)} ({error})"
-    if wanted < least <= wanted + Fraction(1, 1 << 60):  # the enclosure's own width, not a violation
-        least = wanted
-    return f"epsilon {decimal_text(least, 12, up=True)}, delta 0 at sensitivity {_exact_text(sensitivity)}"
+        least = least_epsilon(pmf, sensitivity)
+        if not least.is_finite:
+            return f"epsilon is infinite {where} ({least})"
+        rounded = least_decimal(least.ratio)
+        text = _exact_text(wanted if wanted < rounded and is_private(pmf, wanted, 0, sensitivity) else rounded)
+    except InputError as error:
+        return f"epsilon is costly here: {error}"
+    return f"epsilon {text}, delta 0 {where}"
 
 
 def _delta_text(pmf: Pmf, at: Fraction, sensitivity: Fraction) -> str:

@@ -17,16 +17,17 @@ from dpopt.problem.parts import Check
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Target
 from dpopt.proof.prove import Verified
+from dpopt.record import Record
 from dpopt.writing import write_file
 
 __all__ = ["Certificate", "Design", "Repair", "Solution"]
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Record):
     """What is proved and what proves it, as plain data; `dpopt.verify` re-checks it without a solver."""
 
-    data: Mapping[str, Any]
+    data: Mapping[str, Any] = field(hash=False)
 
     def save(self, path: str | Path) -> None:
         """Write the certificate as JSON (in one step: a failure leaves no half-written file)."""
@@ -34,12 +35,16 @@ class Certificate:
             raise InputError("certificate", "there is none to save: nothing was proved")
         write_file(path, json.dumps(self.data, indent=1) + "\n")
 
+    def to_dict(self) -> dict[str, Any]:
+        """The data, which are plain already."""
+        return dict(self.data)
+
     def __bool__(self) -> bool:
         return bool(self.data)
 
 
-@dataclass(frozen=True)
-class Repair:
+@dataclass(frozen=True, repr=False)
+class Repair(Record):
     """What it took to make the solver's floats an exact pmf that meets every constraint.
 
     Parameters
@@ -58,8 +63,8 @@ class Repair:
     mixed: float
 
 
-@dataclass(frozen=True)
-class Design:
+@dataclass(frozen=True, repr=False)
+class Design(Record):
     """A targeted design: the half-width D of the support, the variance V, the rate gamma where it has one, delta."""
 
     D: int
@@ -68,9 +73,11 @@ class Design:
     gamma: Fraction | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+@dataclass(frozen=True, repr=False)
+class Solution(Record):
     """The answer to a problem, with what was claimed and what is proved kept apart.
+
+    Two solutions are equal where all of it is, timings and versions apart.
 
     Parameters
     ----------
@@ -104,9 +111,9 @@ class Solution:
     conflict: tuple[str, ...] = ()
     repair: Repair | None = None
     solver_message: str = ""
-    solver_version: str = ""
-    tolerances: Mapping[str, float] = field(default_factory=dict)
-    timings: Mapping[str, float] = field(default_factory=dict)
+    solver_version: str = field(default="", compare=False)
+    tolerances: Mapping[str, float] = field(default_factory=dict, hash=False)
+    timings: Mapping[str, float] = field(default_factory=dict, compare=False)
     proved_pmf: Pmf | None = None
     design: Design | None = None
 
@@ -143,10 +150,17 @@ class Solution:
             raise NotVerifiedError(str(self))
         return self
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         from dpopt.report import summary
 
         return summary(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON object of ``dpopt solve --json``: nearest floats; the exact numbers are in the certificate."""
+        from dpopt.report import solution_json
+
+        return solution_json(self)
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dpopt.backends.base import Backend, Claim, Claimed, ask
-from dpopt.backends.registry import candidates, get_backend
+from dpopt.backends.base import Backend, Claim, Claimed, ask, read_given
+from dpopt.backends.registry import candidates, read_backend
 from dpopt.errors import BackendError, InputError
 from dpopt.problem.problem import Problem
 from dpopt.program.core import Core
@@ -24,12 +24,11 @@ from dpopt.proof.prove import Outcome, Verified, better_bound, prove_point
 from dpopt.proof.staircases import best_staircase, prove_staircase, slow_without_staircase, with_best_staircase
 from dpopt.solution import Certificate, Repair, Solution
 
-__all__ = ["read_backend", "read_given", "solve"]
+__all__ = ["answer", "solve"]
 
 _ROUNDS = 6  # cores tried on all integers, each half as long again
 
 
-@singledispatch
 def solve(problem: Any, backend: str | Backend = "auto", *, options: Mapping[str, Any] | None = None) -> Solution:
     """Answer a problem or a target, and prove the answer.
 
@@ -61,13 +60,19 @@ def solve(problem: Any, backend: str | Backend = "auto", *, options: Mapping[str
     >>> solution.verified, round(float(solution.pmf.probability(0)), 12)
     (<Verified.OPTIMAL: 'optimal'>, 0.382962820239)
     """
+    return answer(problem, backend, options=options)
+
+
+@singledispatch
+def answer(problem: Any, backend: str | Backend, *, options: Mapping[str, Any] | None) -> Solution:
+    """What `solve` does for each kind of question; a kind registers its own."""
     raise InputError(
         "problem", f"must be a Problem or a Target (dpopt.load reads one from a file), not {type(problem).__name__}"
     )
 
 
-@solve.register
-def _(problem: Problem, backend: str | Backend = "auto", *, options: Mapping[str, Any] | None = None) -> Solution:
+@answer.register
+def answer_problem(problem: Problem, backend: str | Backend, *, options: Mapping[str, Any] | None) -> Solution:
     return _Run(problem, backend, read_given(options)).solution()
 
 
@@ -272,19 +277,3 @@ class _Lazy:
 def _mapped_back(reduction: Reduction, claim: Claim) -> np.ndarray:
     """The claim's multipliers in the formulation's rows; empty when the solver gave none."""
     return reduction.multipliers(claim.y) if claim.y.size else claim.y
-
-
-def read_given(options: object) -> dict[str, Any]:
-    """The options that a caller gave, before a backend has looked at them."""
-    if options is not None and not isinstance(options, Mapping):
-        raise InputError("options", f"must be a mapping of option names to values, not {options!r}")
-    return dict(options or {})
-
-
-def read_backend(wanted: object) -> Backend:
-    """The backend of a name, or an object that is one."""
-    if isinstance(wanted, str):
-        return get_backend(wanted)
-    if isinstance(wanted, type) or not isinstance(wanted, Backend):
-        raise InputError("backend", f"must be a registered name, 'auto' or a backend object, not {wanted!r}")
-    return wanted

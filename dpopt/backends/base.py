@@ -14,7 +14,18 @@ import numpy as np
 from dpopt.errors import BackendError, InputError
 from dpopt.program.program import Program
 
-__all__ = ["Availability", "Backend", "Claim", "Claimed", "Option", "Support", "ask", "installed", "read_options"]
+__all__ = [
+    "Availability",
+    "Backend",
+    "Claim",
+    "Claimed",
+    "Option",
+    "Support",
+    "ask",
+    "installed",
+    "read_given",
+    "read_options",
+]
 
 
 log = logging.getLogger(__name__)
@@ -126,6 +137,13 @@ def installed(modules: tuple[str, ...]) -> Availability:
         except metadata.PackageNotFoundError:
             versions.append(module)
     return Availability(True, ", ".join(versions))
+
+
+def read_given(options: object, argument: str = "options") -> dict[str, Any]:
+    """The options that a caller gave, before a backend has looked at them."""
+    if options is not None and not isinstance(options, Mapping):
+        raise InputError(argument, f"must be a mapping of option names to values, not {options!r}")
+    return dict(options or {})
 
 
 def read_options(backend: Backend, given: Mapping[str, Any]) -> dict[str, Any]:

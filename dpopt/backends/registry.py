@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from dpopt.backends.base import Availability, Backend
-from dpopt.errors import BackendError
+from dpopt.errors import BackendError, InputError
 from dpopt.program.program import BlockKind, Program, RowBlock
+from dpopt.reading import read_flag, read_text
 
 __all__ = [
     "BUILT_IN",
@@ -67,13 +68,23 @@ def register_backend(backend: Backend | str, *, name: str | None = None, replace
     Raises
     ------
     BackendError
-        When the name is taken or reserved, or the object lacks a member of the protocol.
+        When the name is taken or reserved.
+    InputError
+        When the object lacks a member of the protocol, or a string is no ``"module:Class"`` with a name.
     """
+    replace = read_flag(replace, "replace")
+    if name is not None:
+        read_text(name, "name")
     if isinstance(backend, str):
-        if name is None or ":" not in backend:
-            raise BackendError(f"register_backend({backend!r}): give 'module:Class' and name=...")
+        if ":" not in backend:
+            raise InputError("backend", f"must be a backend object or 'module:Class', not {backend!r}")
+        if name is None:
+            raise InputError("name", f"must be given for {backend!r}: register_backend('module:Class', name=...)")
     else:
-        _require_protocol(backend, str(backend))
+        missing = [member for member in _MEMBERS if not hasattr(backend, member)]
+        if missing:
+            why = f"{backend!r}, which has no {', '.join(missing)}"
+            raise InputError("backend", f"must be a backend (see dpopt.backends.base.Backend), not {why}")
         name = backend.name if name is None else name
     _read_entry_points()
     if name == "auto":
@@ -109,6 +120,7 @@ def get_backend(name: str) -> Backend:
     >>> get_backend("highs").name
     'highs'
     """
+    read_text(name, "name")
     _read_entry_points()
     if name not in _registered:
         raise BackendError(_unknown(name))
@@ -116,6 +128,30 @@ def get_backend(name: str) -> Backend:
         registered = _registered[name]
         _loaded[name] = _load(name, registered) if isinstance(registered, str) else registered
     return _loaded[name]
+
+
+def read_backend(wanted: object, argument: str = "backend", *, auto: str = "highs") -> Backend:
+    """The backend of a name, or an object that is one; "auto" is `auto`, for questions with one kind of program.
+
+    >>> read_backend("auto").name
+    'highs'
+    """
+    if isinstance(wanted, str):
+        return get_backend(auto if wanted == "auto" else wanted)
+    if isinstance(wanted, type) or not isinstance(wanted, Backend):
+        raise InputError(argument, f"must be a registered name, 'auto' or a backend object, not {wanted!r}")
+    return wanted
+
+
+def require_backend(wanted: object, argument: str = "backend") -> None:
+    """Refuse what names no backend and is none before any work is done; nothing is loaded.
+
+    >>> require_backend("auto")
+    """
+    if not isinstance(wanted, str):
+        read_backend(wanted, argument)
+    elif wanted != "auto" and wanted not in backend_names():
+        raise BackendError(_unknown(wanted))
 
 
 def backend_availability() -> dict[str, Availability]:

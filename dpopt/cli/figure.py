@@ -68,7 +68,7 @@ def figure(
         save(plot, draw(found, plot.suffix[1:].lower()))
     if csv is not None:
         save(csv, found.to_csv())
-    return Result(json_text(found.to_dict()) if as_json else str(found))
+    return Result(json_text(found.to_dict()) if as_json else found.text())
 
 
 def _require_drawable(plot: Path | None, csv: Path | None) -> None:

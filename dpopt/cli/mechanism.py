@@ -65,7 +65,7 @@ def mechanism(
                 raise InputError(option, "goes with one mechanism, not with all")
         with progress("calibrating"):
             table = mechanism_table(epsilon, moved, delta=delta, step=step, widths=width or PAPER_WIDTHS)
-            text = json_text(table.to_dict()) if as_json else str(table)
+            text = json_text(table.to_dict()) if as_json else table.text()
         rows = table.rows
     else:
         if name == "staircase" and len(width or ()) != 1:
@@ -75,7 +75,7 @@ def mechanism(
             chosen["cost"] = cost
         with progress("calibrating"):
             found = calibrate(name, epsilon=epsilon, delta=delta, sensitivity=moved, step=step, **chosen)
-            text = json_text(found.to_dict()) if as_json else str(found)
+            text = json_text(found.to_dict()) if as_json else found.text()
         rows = (found,)
         save(pmf, json_text(found.pmf.to_dict()) + "\n")
     if csv is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,12 +14,13 @@ from dpopt.cli.sources import Gamma, HalfWidth, Noise, Sensitivity, Source, Vari
 from dpopt.errors import InputError
 
 if TYPE_CHECKING:
-    from dpopt.arithmetic import Enclosure
     from dpopt.privacy.profile import Profile
 
 __all__: list[str] = []  # the command registers itself
 
 _MOST_POINTS = 100_000
+_Least = tuple[str, Fraction | None]  # a delta as it was typed, and the least epsilon
+_Decided = tuple[str, str, bool]  # an epsilon and a delta as they were typed, and whether the noise is private
 
 
 @app.command()
@@ -38,7 +40,10 @@ def privacy(
     csv: Csv = None,
     as_json: Json = False,
 ) -> Result:
-    """The privacy profile of a noise: delta(epsilon) in both directions, proved from its pmf alone."""
+    """The privacy profile of a noise: delta(epsilon) in both directions, proved from its pmf alone.
+
+    With --epsilon and --delta, whether the noise is private for each pair of them, decided exactly.
+    """
     if points is not None and epsilon:
         raise InputError("--points", "is for the curve without --epsilon: drop one of the two")
     if points is not None and not 2 <= points <= _MOST_POINTS:
@@ -49,11 +54,12 @@ def privacy(
     curve = bool(epsilon) or not delta or points is not None or csv is not None
     with progress("sorting privacy losses"):
         profile = _profile(noise, moved, epsilon, points, curve=curve)
-        least = [(text, profile.epsilon(text)) for text in delta or ()]
+        decided = [(*pair, profile.is_private(*pair)) for pair in product(epsilon or (), delta or ())]
+        least = [(text, _least(profile, text, decided=bool(decided))) for text in delta or ()]
     if as_json:
-        text = json_text(_plain(noise, profile, curve, least))
+        text = json_text(_plain(noise, profile, curve, least, decided))
     else:
-        text = _text(noise, profile, bool(epsilon), curve, least)
+        text = _text(noise, profile, bool(epsilon), curve, least, decided)
     if csv is not None:
         save(csv, csv_text(("epsilon", "delta_lower", "delta_upper"), zip(*_columns(profile), strict=True)))
     return Result(text)
@@ -80,7 +86,15 @@ def _columns(profile: Profile) -> tuple[list[float], list[float], list[float]]:
     return epsilons.tolist(), lower.tolist(), upper.tolist()
 
 
-def _plain(noise: Noise, profile: Profile, curve: bool, least: list[tuple[str, Enclosure]]) -> dict[str, Any]:
+def _least(profile: Profile, delta: str, *, decided: bool) -> Fraction | None:
+    """The least epsilon at a delta; where none reaches it, None beside decisions, which say no, else an error."""
+    from dpopt.arithmetic import exact
+
+    unreachable = decided and exact(delta, "delta") < profile.floor
+    return None if unreachable else profile.decimal_epsilon(delta)
+
+
+def _plain(noise: Noise, profile: Profile, curve: bool, least: list[_Least], decided: list[_Decided]) -> dict[str, Any]:
     rows = zip(*_columns(profile), strict=True) if curve else ()
     return {
         "source": noise.name,
@@ -88,15 +102,22 @@ def _plain(noise: Noise, profile: Profile, curve: bool, least: list[tuple[str, E
         "floor": float(profile.floor),
         "plateau_start": float(profile.plateau_start),
         "curve": [{"epsilon": e, "delta_lower": low, "delta_upper": high} for e, low, high in rows],
-        "least_epsilon": [{"delta": float(Fraction(text)), "epsilon": float(found)} for text, found in least],
-    }
+        "least_epsilon": [
+            {"delta": float(Fraction(text)), "epsilon": None if found is None else float(profile.epsilon(text))}
+            for text, found in least
+        ],
+        "private": [{"epsilon": float(Fraction(e)), "delta": float(Fraction(d)), "private": is_private}
+                    for e, d, is_private in decided],
+    }  # fmt: skip
 
 
-def _text(noise: Noise, profile: Profile, listed: bool, curve: bool, least: list[tuple[str, Enclosure]]) -> str:
+def _text(
+    noise: Noise, profile: Profile, listed: bool, curve: bool, least: list[_Least], decided: list[_Decided]
+) -> str:
     from dpopt.text import aligned, decimal_text
 
     lines = [str(noise)]
-    whole = str(profile).splitlines()
+    whole = profile.text().splitlines()
     if listed:
         rows = [("epsilon", "delta (at most, proved)")]
         for epsilon, delta in zip(profile.epsilons, profile.upper, strict=True):
@@ -106,6 +127,8 @@ def _text(noise: Noise, profile: Profile, listed: bool, curve: bool, least: list
         lines += whole
     if least:
         rows = [("delta", "least epsilon (at most, proved)")]
-        rows += [(text.strip(), decimal_text(found.upper, 12, up=True)) for text, found in least]
+        rows += [(text.strip(), "none" if e is None else decimal_text(e, 12, up=True)) for text, e in least]
         lines += aligned(rows)
+    for e, d, is_private in decided:
+        lines.append(f"({e.strip()}, {d.strip()})-DP: {'yes' if is_private else 'no'}, decided exactly")
     return "\n".join(lines)

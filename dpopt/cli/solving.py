@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -117,6 +118,12 @@ def _proved_numbers(verdict: Verdict) -> list[str]:
 def compare(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", readable=False, help="Problem files (TOML).")],
     backends: Annotated[str, typer.Option(metavar="A,B", help="Backends to compare; all by default.")] = "",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option", metavar="NAME=VALUE", help="Option of the backends that know it, or of one: highs.NAME=VALUE."
+        ),
+    ] = None,
     as_json: Json = False,
     plugin: Plugins = None,
 ) -> Result:
@@ -126,19 +133,48 @@ def compare(
     load_plugins(plugin)
     names = [name.strip() for name in backends.split(",") if name.strip()] or None
     problems = [(file, read_question(file)) for file in files]  # a bad file stops before any solve
+    for file, question in problems:
+        if isinstance(question, dpopt.Target):
+            raise InputError(str(file), f"holds a target, which has no single program: dpopt solve {file} answers it")
+    options = _options_by_backend(read_options(option or []), names)
     found = []
     for file, problem in problems:
         with progress(f"comparing backends on {file.name}"):
             try:
-                found.append(dpopt.compare(problem, names))
+                found.append(dpopt.compare(problem, names, options))
             except InputError as error:
                 raise error.inside(str(file)) from None
     proved = all(any(is_proved(row.verified) for row in comparison.rows) for comparison in found)
     if as_json:
         text = json_text({"comparisons": [comparison.to_dict() for comparison in found]})
     else:
-        text = "\n\n\n".join(str(comparison) for comparison in found)
+        text = "\n\n\n".join(comparison.text() for comparison in found)
     return Result(text, PROVED if proved else NOT_PROVED)
+
+
+def _options_by_backend(given: Mapping[str, Any], names: list[str] | None) -> dict[str, dict[str, Any]]:
+    """What ``--option`` gave, for each backend that it is for: the one that is named, or all that know the option."""
+    from dpopt.backends.registry import backend_names, get_backend
+
+    found: dict[str, dict[str, Any]] = {}
+    if not given:
+        return found
+    chosen = list(names or backend_names())
+    for key, value in given.items():
+        name, dot, rest = key.partition(".")
+        if dot and name not in chosen:
+            raise InputError("--option", f"names the backend {name!r}, which is none of {', '.join(chosen)}")
+        option = rest if dot else key
+        knowing = [name] if dot else [other for other in chosen if _knows(get_backend(other), option)]
+        if not knowing:
+            raise InputError("--option", f"gives {option!r}, which no backend of the comparison knows")
+        for other in knowing:
+            found.setdefault(other, {})[option] = value
+    return found
+
+
+def _knows(backend: Any, option: str) -> bool:
+    return option in backend.options
 
 
 @app.command("backends")

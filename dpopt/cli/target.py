@@ -86,7 +86,7 @@ class _Asked:
             for row in found.rows:
                 if not is_proved(row.solution.verified):
                     return Result(f"family '{row.family}': not proved: {row.solution.message}", NOT_PROVED)
-            return Result(json_text(found.to_dict()) if as_json else str(found))
+            return Result(json_text(found.to_dict()) if as_json else found.text())
 
     def frontier(self, points: int, as_json: bool) -> Result:
         """The variances for some values of D."""
@@ -98,7 +98,7 @@ class _Asked:
             found = dpopt.frontier(
                 self.epsilon, self.delta, self.sensitivity, family=family, points=points, backend=self.backend
             )
-            return Result(json_text(found.to_dict()) if as_json else str(found))
+            return Result(json_text(found.to_dict()) if as_json else found.text())
 
     def inverse(self, half_width: str | None, variance: str | None, frontier: int | None, as_json: bool) -> Result:
         """The least epsilon of (D, V), or the least V on [-D, D]."""

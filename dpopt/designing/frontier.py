@@ -22,12 +22,13 @@ from dpopt.designing.targeting import log_delta, outermost_rate, solve
 from dpopt.family.members import IdealMember, breakpoints, delta_exceeds, reaching_rate, worst_tail
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Family, Target
+from dpopt.record import Record
 
 __all__ = ["Frontier", "FrontierPoint", "frontier"]
 
 
-@dataclass(frozen=True)
-class FrontierPoint:
+@dataclass(frozen=True, repr=False)
+class FrontierPoint(Record):
     """The variances on [-D, D] whose member of the family reaches (epsilon, delta).
 
     Parameters
@@ -57,8 +58,8 @@ class FrontierPoint:
         return tuple(found)
 
 
-@dataclass(frozen=True, eq=False)
-class Frontier:
+@dataclass(frozen=True, repr=False)
+class Frontier(Record):
     """The pairs (D, V) that reach one (epsilon, delta), for consecutive D from the smallest on; prints as a table."""
 
     epsilon: Fraction
@@ -81,7 +82,8 @@ class Frontier:
         ]
         return {**question, "family": str(self.family), "points": rows}
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         rows = [(str(p.D), f"{float(p.least):.8g}", f"{float(p.most):.8g}", str(len(p.variances))) for p in self.points]
         return text_table(("D", "least V", "most V", "intervals"), rows)
 

@@ -12,6 +12,7 @@ from typing import Any
 from flint import arb, ctx
 
 from dpopt.arithmetic import Enclosure, Number, as_enclosure, ball, exact, exact_integer
+from dpopt.backends.registry import require_backend
 from dpopt.designing.side_by_side import read_question, working_bits
 from dpopt.designing.targeting import outermost_rate, solve
 from dpopt.errors import InputError
@@ -19,6 +20,7 @@ from dpopt.family.members import IdealMember, analytic_rate, delta_exceeds, reac
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Family, Target, Then
 from dpopt.proof.target_checker import design_problem
+from dpopt.record import Record
 from dpopt.solution import Solution
 
 __all__ = ["LeastVariance", "best_epsilon", "least_variance", "variances_between"]
@@ -111,8 +113,8 @@ def _rate_ball(half_width: int, variance: Fraction) -> arb:
     return ends[0].union(ends[1])
 
 
-@dataclass(frozen=True, eq=False)
-class LeastVariance:
+@dataclass(frozen=True, repr=False)
+class LeastVariance(Record):
     """The least variance that reaches (epsilon, delta) on [-D, D].
 
     Parameters
@@ -159,6 +161,7 @@ def least_variance(
     """
     half_width = exact_integer(D, "D", at_least=0)
     read = Target(epsilon, delta, family, sensitivity)  # type: ignore[arg-type]  # read by the constructor
+    require_backend(backend)
     if read.family is Family.ANY:
         return _least_of_all(read, half_width, backend)
     if read.family is Family.ANALYTIC:

@@ -47,6 +47,7 @@ from dpopt.arithmetic import Enclosure, Number, as_enclosure, exact_integer
 from dpopt.designing.targeting import guessed_rate, solve
 from dpopt.family.members import IdealMember, breakpoints, reaching_rate
 from dpopt.problem.target import Family, Target
+from dpopt.record import Record
 from dpopt.solution import Solution
 
 __all__ = [
@@ -87,8 +88,8 @@ def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 # --- the best gamma for a given D ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class FamilyOptimum:
+@dataclass(frozen=True, repr=False)
+class FamilyOptimum(Record):
     """The member of the family on [-D, D] with the smallest delta at an epsilon, over all gamma >= 0.
 
     Parameters
@@ -140,8 +141,8 @@ def best_rate(D: int, epsilon: Number, sensitivity: Number = 1) -> FamilyOptimum
     return FamilyOptimum(half_width, gamma, place - 1 if place else None, delta, variance)
 
 
-@dataclass(frozen=True)
-class PaperRanges:
+@dataclass(frozen=True, repr=False)
+class PaperRanges(Record):
     """The two ends of each of the paper's ranges, low end first; the ends are numbers, which `gamma` has exactly."""
 
     gamma: tuple[Fraction, Fraction]
@@ -179,8 +180,8 @@ def paper_ranges(epsilon: Number, D: int) -> PaperRanges:  # noqa: N803
 # --- the three families side by side ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class FamilyDesign:
+@dataclass(frozen=True, repr=False)
+class FamilyDesign(Record):
     """One family's smallest support for a wanted (epsilon, delta), and what its noise costs."""
 
     family: Family
@@ -204,8 +205,8 @@ class FamilyDesign:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Designs:
+@dataclass(frozen=True, repr=False)
+class Designs(Record):
     """The families `analytic`, `tablebuilder` and `any` for one (epsilon, delta); prints as a table."""
 
     epsilon: Fraction
@@ -221,7 +222,8 @@ class Designs:
         question = {"epsilon": str(self.epsilon), "delta": str(self.delta), "sensitivity": str(self.sensitivity)}
         return {**question, "designs": [dict(row.facts) for row in self.rows]}
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         header = ("family", "D", "V", "gamma", "delta", "entropy", "sd", "E|Z|", "P(Z != 0)")
         keys = ("family", "D", "V", "gamma", "delta", "entropy", "standard_deviation", "mean_absolute", "changed")
         rows = ([_cell(row.facts[key]) for key in keys] for row in self.rows)

@@ -14,7 +14,8 @@ from time import perf_counter
 from typing import Any
 
 from dpopt.arithmetic import Enclosure, exp_enclosure
-from dpopt.backends.base import Claimed, read_options
+from dpopt.backends.base import Claimed, read_given, read_options
+from dpopt.backends.registry import read_backend
 from dpopt.errors import CertificateError
 from dpopt.family.members import analytic_rate, breakpoints, delta_exceeds, reaching_rate, worst_tail
 from dpopt.pmf import Pmf
@@ -27,17 +28,17 @@ from dpopt.proof.multipliers import FORMAT
 from dpopt.proof.prove import Verified
 from dpopt.proof.target_checker import design_problem, member_pmf, precision, refutation_problem
 from dpopt.solution import Certificate, Design, Solution
-from dpopt.solving import read_backend, read_given, solve
+from dpopt.solving import answer, solve
 
 __all__ = ["guessed_rate", "log_delta", "outermost_rate", "solve", "solve_target"]
 
 _CLOSED_FORM = "closed form"
 
 
-@solve.register
+@answer.register
 def solve_target(target: Target, backend: Any = "auto", *, options: Mapping[str, Any] | None = None) -> Solution:
     """Answer a target: the smallest D of its family, and the design that `then` asks for."""
-    chosen = read_backend("highs" if backend == "auto" else backend)
+    chosen = read_backend(backend)
     read_options(chosen, read_given(options))
     started = perf_counter()
     search = _Search(target, backend, options)

@@ -83,7 +83,7 @@ def point(at: int) -> Point:
 
 def table(low: int, weights: Iterable[Number]) -> Table:
     """Weights or counts from `low` upward. See `Table`."""
-    return Table(low, tuple(weights) if isinstance(weights, Iterable) and not isinstance(weights, str) else weights)  # type: ignore[arg-type]
+    return Table(low, weights)  # type: ignore[arg-type]  # the constructor reads any list of numbers
 
 
 def laplace(

@@ -11,6 +11,7 @@ from typing import ClassVar
 from dpopt.arithmetic import ball, floor_scaled
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
+from dpopt.reading import read_choice
 
 __all__ = [
     "BITS",
@@ -138,10 +139,7 @@ def read_rate(rate: Fraction, argument: str, allowed: str, given: Fraction) -> N
 
 def read_discretisation(value: object) -> Discretisation:
     """One of the two names."""
-    try:
-        return Discretisation(value)  # type: ignore[arg-type]  # anything may have been given
-    except ValueError:
-        raise InputError("discretisation", f"must be 'round' or 'floor', not {value!r}") from None
+    return read_choice(Discretisation, value, "discretisation")
 
 
 def _short(number: Fraction) -> str:

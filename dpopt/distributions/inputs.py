@@ -16,10 +16,11 @@ from typing import ClassVar
 
 from flint import arb, ctx
 
-from dpopt.arithmetic import ball, exact, exact_integer, exact_positive, round_scaled
+from dpopt.arithmetic import ball, exact, exact_integer, exact_nonnegative, exact_positive, round_scaled
 from dpopt.distributions.base import BITS, MAX_POINTS, Distribution, bounded, set_field
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
+from dpopt.reading import read_numbers
 
 __all__ = ["Gaussian", "Point", "Poisson", "Table", "Uniform"]
 
@@ -38,7 +39,9 @@ class Poisson(Distribution):
     type: ClassVar[str] = "poisson"
 
     def __post_init__(self) -> None:
-        set_field(self, "rate", exact_positive(self.rate, "rate"))
+        if (rate := exact_nonnegative(self.rate, "rate")) == 0:
+            raise InputError("rate", "must be positive, not 0: counts that are always 0 are dpopt.point(0)")
+        set_field(self, "rate", rate)
         bounded(self.rate, "rate")
 
     def _build(self) -> Pmf:
@@ -169,9 +172,7 @@ class Table(Distribution):
 
     def __post_init__(self) -> None:
         set_field(self, "low", exact_integer(self.low, "low"))
-        if isinstance(self.weights, str) or not isinstance(self.weights, Iterable):
-            raise InputError("weights", f"must be a list of numbers >= 0, not {self.weights!r}")
-        weights = tuple(exact(w, f"weights[{i}]") for i, w in enumerate(self.weights))
+        weights = read_numbers(self.weights, "weights")
         set_field(self, "weights", weights)
         for i, weight in enumerate(weights):
             if weight < 0:

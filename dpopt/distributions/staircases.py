@@ -11,6 +11,7 @@ from dpopt.arithmetic import exact, exact_integer, exact_positive, exp_enclosure
 from dpopt.distributions.base import BITS, MAX_POINTS, Distribution, set_field, width_bits
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf, Tails
+from dpopt.reading import read_choice
 
 __all__ = ["EqualStaircase", "OptimalStaircase", "StaircaseForm"]
 
@@ -60,10 +61,7 @@ class EqualStaircase(Distribution):
             raise InputError("height", f"must lie strictly between 0 and 1, not {self.height}")
         if 2 * self.width > MAX_POINTS:
             raise InputError("width", f"makes more than {MAX_POINTS} points")
-        try:
-            set_field(self, "form", StaircaseForm(self.form))
-        except ValueError:
-            raise InputError("form", f"must be 'centred' or 'half-open', not {self.form!r}") from None
+        set_field(self, "form", read_choice(StaircaseForm, self.form, "form"))
 
     def _build(self) -> Pmf:
         tails = Tails(self.width, self.height, self.height)

@@ -44,6 +44,8 @@ from dpopt.mechanisms.truncated import least_truncated_geometric
 from dpopt.pmf import Pmf
 from dpopt.privacy.divergence import delta as delta_at
 from dpopt.privacy.shifts import lattice_shift
+from dpopt.reading import read_choice
+from dpopt.record import Record
 
 __all__ = ["Calibrated", "Mechanism", "calibrate"]
 
@@ -68,9 +70,14 @@ class Mechanism(StrEnum):
 
 _APPROXIMATE = (Mechanism.GAUSSIAN, Mechanism.TRUNCATED_GEOMETRIC, Mechanism.UNIFORM, Mechanism.EXPONENTIAL)
 
+_EVERY_EPSILON = {
+    Mechanism.EXPONENTIAL: "the noise is one-sided: its first points, up to the sensitivity, have no mass when moved",
+    Mechanism.UNIFORM: "the noise ends: its outermost points, up to the sensitivity, have no mass when moved",
+}
 
-@dataclass(frozen=True)
-class Calibrated:
+
+@dataclass(frozen=True, repr=False)
+class Calibrated(Record):
     """Noise that is proved to be (epsilon, delta)-DP, with the parameters that make it so. Made by `calibrate`.
 
     Parameters
@@ -153,12 +160,28 @@ class Calibrated:
                 "delta": _nearest(claim.delta),
                 "holds": claim.holds,
             },
+            "remark": self.remark,
             "mean": _nearest(self.pmf.mean),
             "mean_absolute": _nearest(self.mean_absolute),
             "variance": _nearest(self.variance),
         }
 
-    def __str__(self) -> str:
+    @cached_property
+    def remark(self) -> str:
+        """Why the noise is wide for its epsilon, where it is; else empty."""
+        if self.mechanism not in _EVERY_EPSILON or not self.epsilon:
+            return ""
+        from dpopt.text import decimal_text
+
+        other = calibrate(Mechanism.GEOMETRIC, epsilon=self.epsilon, sensitivity=self.sensitivity, step=self.pmf.step)
+        least = decimal_text(other.mean_absolute, 3, up=None)
+        return (
+            f"remark: {_EVERY_EPSILON[self.mechanism]}, so that delta is that mass at every epsilon, and a larger "
+            f"epsilon does not help; geometric noise has E|Z| {least} at this epsilon, with delta 0"
+        )
+
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         from dpopt.text import decimal_text
 
         def plain(number: Fraction) -> str:
@@ -176,6 +199,7 @@ class Calibrated:
             f"delta {bound(self.proved_delta.upper, 6)} (proved) at epsilon {plain(self.epsilon)}; "
             f"by Theorem 2 {bound(self.sufficient.sufficient, 6)}",
             f"closed form: {self.paper.formula}" + ("" if self.paper.holds else ", which is wrong"),
+            *filter(None, [self.remark]),
             f"E|Z| {plain(self.mean_absolute)}, mean {plain(self.pmf.mean)}, variance {plain(self.variance)}",
         ]
         return "\n".join(lines)
@@ -273,10 +297,7 @@ def calibrate(
 
 
 def _read_mechanism(name: Mechanism | str) -> Mechanism:
-    try:
-        return Mechanism(name)
-    except ValueError:
-        raise InputError("mechanism", f"must be one of {', '.join(Mechanism)}, not {name!r}") from None
+    return read_choice(Mechanism, name, "mechanism")
 
 
 def _read(

@@ -24,6 +24,7 @@ from dpopt.privacy.divergence import delta, hockey_stick, is_pure
 from dpopt.privacy.enclosed import is_long
 from dpopt.privacy.ratios import largest_ratio_pair, sliding_argmax
 from dpopt.privacy.shifts import explicit_weights, lattice_shift
+from dpopt.record import Record
 
 __all__ = [
     "CutGuarantee",
@@ -41,8 +42,8 @@ _MOST_BITS = 1 << 16
 # --- Theorem 1 -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class LeastEpsilon:
+@dataclass(frozen=True, repr=False)
+class LeastEpsilon(Record):
     """What Theorem 1 finds: the two points, at most the sensitivity apart, whose masses have the largest ratio.
 
     Parameters
@@ -86,7 +87,8 @@ class LeastEpsilon:
         small = (1 / excess).numerator.bit_length() - (1 / excess).denominator.bit_length() if excess else 0
         return log_enclosure(self.ratio, _BITS + max(small, 0) + 1)
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         from dpopt.text import decimal_text
 
         at, to = (decimal_text(point, 12, up=None) for point in (self.likely, self.unlikely))
@@ -129,8 +131,8 @@ def least_epsilon(pmf: Pmf, sensitivity: Number = 1) -> LeastEpsilon:
 # --- Theorem 2 -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class SufficientDelta:
+@dataclass(frozen=True, repr=False)
+class SufficientDelta(Record):
     """What Theorem 2 gives at an epsilon, beside the tight delta.
 
     Parameters
@@ -239,8 +241,8 @@ def _mass(
 # --- a cut -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class CutGuarantee:
+@dataclass(frozen=True, repr=False)
+class CutGuarantee(Record):
     """Theorem 2 with Theta_0 = {|z - centre| > K}: how the paper gives Gaussian noise an epsilon.
 
     Parameters

@@ -24,6 +24,7 @@ from flint import arb
 from dpopt.arithmetic import Enclosure, Number, ball, enclosed, exact, exact_integer, exp_enclosure, floor_scaled, sign
 from dpopt.errors import InputError
 from dpopt.privacy.shifts import lattice_shift
+from dpopt.reading import read_choice
 
 __all__ = ["Moment", "best_r", "staircase_moment"]
 
@@ -84,10 +85,7 @@ def staircase_moment(
 
 def read_moment(cost: Moment | str) -> Moment:
     """One of the two names."""
-    try:
-        return Moment(cost)
-    except ValueError:
-        raise InputError("cost", f"must be 'absolute' or 'square', not {cost!r}") from None
+    return read_choice(Moment, cost, "cost")
 
 
 def _read(epsilon: Number, sensitivity: Number, step: Number) -> tuple[Fraction, int, Fraction]:

@@ -29,12 +29,13 @@ from dpopt.errors import InputError
 from dpopt.mechanisms.conditions import least_epsilon, sufficient_delta
 from dpopt.privacy.divergence import delta as delta_at
 from dpopt.privacy.shifts import lattice_shift
+from dpopt.record import Record
 
 __all__ = ["PaperGuarantee", "paper_guarantee"]
 
 
-@dataclass(frozen=True)
-class PaperGuarantee:
+@dataclass(frozen=True, repr=False)
+class PaperGuarantee(Record):
     """A closed form for the privacy of noise, and whether it is true of its pmf.
 
     Parameters

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpopt.arithmetic import Number, exact, exact_integer
+from dpopt.arithmetic import Number, exact
 from dpopt.errors import InputError
 from dpopt.mechanisms.calibration import Calibrated, Mechanism, calibrate
+from dpopt.reading import read_integers
+from dpopt.record import Record
 
 __all__ = ["MechanismTable", "mechanism_table"]
 
 PAPER_WIDTHS = (5, 20)  # of the stairs in the paper's simulations
 
 
-@dataclass(frozen=True)
-class MechanismTable:
+@dataclass(frozen=True, repr=False)
+class MechanismTable(Record):
     """What each mechanism needs for the same privacy, and what it costs. Made by `mechanism_table`.
 
     Parameters
@@ -47,25 +49,28 @@ class MechanismTable:
             "missing": [{"mechanism": str(name), "reason": why} for name, why in self.missing],
         }
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         from dpopt.text import aligned, decimal_text
 
         def plain(number: Fraction, digits: int = 8) -> str:
             return decimal_text(number, digits, up=None)
 
-        cells = [("mechanism", "parameters", "epsilon", "delta", "Theorem 2", "E|Z|", "variance", "closed form")]
+        cells = [("mechanism", "epsilon", "delta", "Theorem 2", "E|Z|", "variance")]
+        said = []
         for row in self.rows:
             named = ", ".join(f"{name} {plain(value)}" for name, value in row.parameters)
             claim = row.paper
             costs = (plain(row.mean_absolute), plain(row.variance))
             proved = (decimal_text(row.proved_epsilon.upper, 8, up=True), _bound(row.proved_delta.upper))
-            said = claim.formula if claim.holds else f"{claim.formula}: wrong"
-            cells.append((str(row.mechanism), named, *proved, _bound(row.sufficient.sufficient), *costs, said))
+            wrong = "" if claim.holds else ", which is wrong"
+            said.append(f"{row.mechanism}, {named}: closed form {claim.formula}{wrong}")
+            cells.append((str(row.mechanism), *proved, _bound(row.sufficient.sufficient), *costs))
         numbers = (self.epsilon, self.delta, self.sensitivity, self.step)
         asked = zip(("epsilon", "delta", "sensitivity", "step"), numbers, strict=True)
         named = ", ".join(f"{name} {plain(value)}" for name, value in asked)
         head = f"noise for {named}; least epsilon and tight delta, proved"
-        return "\n".join([head, *aligned(cells), *(f"{name}: {why}" for name, why in self.missing)])
+        return "\n".join([head, *aligned(cells), *said, *(f"{name}: {why}" for name, why in self.missing)])
 
 
 def _bound(delta: Fraction) -> str:
@@ -120,9 +125,7 @@ def mechanism_table(
 
 
 def _read_widths(widths: object) -> tuple[int, ...]:
-    if isinstance(widths, str) or not isinstance(widths, Iterable):
-        raise InputError("widths", f"must be a list of integers, not {widths!r}")
-    found = tuple(exact_integer(width, f"widths[{i}]", at_least=1) for i, width in enumerate(widths))
+    found = read_integers(widths, "widths", at_least=1)
     if len(set(found)) < len(found):
         raise InputError("widths", f"must not name a width twice, as {list(found)} does")
     return found

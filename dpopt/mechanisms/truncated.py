@@ -19,6 +19,7 @@ from dpopt.distributions import TruncatedGeometric, truncated_geometric
 from dpopt.distributions.base import MAX_FALL, MAX_POINTS
 from dpopt.errors import InputError
 from dpopt.privacy.divergence import delta as delta_at
+from dpopt.record import Record
 
 __all__ = ["TruncatedLaplace", "least_truncated_geometric", "truncated_laplace"]
 
@@ -69,8 +70,8 @@ def _outermost(rate: Fraction, half_width: int, shift: int) -> arb:
     return tail(first) / total if first > 0 else 1 - tail(1 - first) / total
 
 
-@dataclass(frozen=True)
-class TruncatedLaplace:
+@dataclass(frozen=True, repr=False)
+class TruncatedLaplace(Record):
     """The continuous truncated Laplace law of an (epsilon, delta), in closed form. Made by `truncated_laplace`.
 
     Parameters

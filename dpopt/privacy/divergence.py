@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from dpopt.arithmetic import Enclosure, Number, exact_nonnegative, exp_enclosure, is_at_most_exp
+from dpopt.arithmetic import Enclosure, Number, exact_integer, exact_nonnegative, exp_enclosure, is_at_most_exp
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf, read_pmf
 from dpopt.privacy.enclosed import enclosed_delta, is_long
@@ -84,7 +84,7 @@ def delta(pmf: Pmf, epsilon: Number, sensitivity: Number = 1, *, bits: int = 128
     pmf = read_pmf(pmf, "pmf")
     value = exact_nonnegative(epsilon, "epsilon")
     shift = lattice_shift(sensitivity, pmf.step)
-    growth = exp_enclosure(value, bits)
+    growth = exp_enclosure(value, exact_integer(bits, "bits", at_least=1))
     if pmf.tails is not None and not is_too_long(pmf, shift) and is_pure(pmf, value, shift):
         return Enclosure(Fraction(0), Fraction(0))
     if is_long(pmf, shift):
@@ -108,14 +108,15 @@ def delta_between(output: Pmf, neighbour: Pmf, epsilon: Number, *, bits: int = 1
     Parameters
     ----------
     output, neighbour : Pmf
-        Without tails, on the same lattice.
+        Or anything with a `pmf` attribute; without tails, on the same lattice.
 
     Examples
     --------
     >>> delta_between(Pmf(0, (1, 1)), Pmf(1, (1, 1)), 1).upper
     Fraction(1, 2)
     """
-    value = exact_nonnegative(epsilon, "epsilon")
+    output, neighbour = read_pmf(output, "output"), read_pmf(neighbour, "neighbour")
+    value, bits = exact_nonnegative(epsilon, "epsilon"), exact_integer(bits, "bits", at_least=1)
     if output.tails is not None or neighbour.tails is not None:
         raise InputError("neighbour", "must have a finite support, and so must output")
     if output.step != neighbour.step:

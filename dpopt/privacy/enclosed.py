@@ -38,8 +38,10 @@ def is_long(pmf: Pmf, shift: int) -> bool:
     )
 
 
-def enclosed_delta(pmf: Pmf, growth: Enclosure, shift: int) -> Enclosure:
+def enclosed_delta(pmf: Pmf, growth: Enclosure, shift: int, *, accurate: int = _ACCURATE) -> Enclosure:
     """The largest divergence over all shifts up to `shift`, both directions, at e^epsilon enclosed by `growth`.
+
+    `accurate` bits of it are right where `growth` is as narrow as that.
 
     Examples
     --------
@@ -49,10 +51,10 @@ def enclosed_delta(pmf: Pmf, growth: Enclosure, shift: int) -> Enclosure:
     >>> print(enclosed_delta(noise, Enclosure(Fraction(3), Fraction(3)), 10**6))
     1
     """
-    bits = 192 + growth.upper.numerator.bit_length() - growth.upper.denominator.bit_length()
+    bits = 128 + accurate + growth.upper.numerator.bit_length() - growth.upper.denominator.bit_length()
     while True:
         low, high = _at(pmf, growth, shift, bits)
-        if (high - low) << _ACCURATE <= high or bits > (_MOST_BITS if low > 0 else _MOST_BITS_OF_NOTHING):
+        if (high - low) << accurate <= high or bits > (_MOST_BITS if low > 0 else _MOST_BITS_OF_NOTHING):
             unit = 1 << bits
             return Enclosure(Fraction(max(low, 0), unit), min(Fraction(high, unit), Fraction(1)))
         bits *= 2

@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Any
 from dpopt.arithmetic import MAX_EXPONENT, Enclosure, Number, exact, exact_integer, exp_enclosure, log_enclosure
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf, read_pmf
+from dpopt.privacy.decision import is_within, least_decimal, read_delta
 from dpopt.privacy.losses import Losses
 from dpopt.privacy.shifts import lattice_shift
+from dpopt.reading import read_list
+from dpopt.record import Record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,8 +31,8 @@ _POINTS = 200  # of the default grid
 _ROWS = 11  # of the printed table
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, repr=False)
+class Profile(Record):
     """delta(epsilon) of a pmf, as a proved enclosure at each of a list of epsilons. Made by `privacy_profile`.
 
     Parameters
@@ -82,6 +85,16 @@ class Profile:
         """
         return log_enclosure(self._losses.least_factor(self.floor))
 
+    def is_private(self, epsilon: Number, delta: Number = 0) -> bool:
+        """Whether the pmf is (epsilon, delta)-DP, exactly: what `dpopt.is_private` says.
+
+        Examples
+        --------
+        >>> privacy_profile(Pmf(0, (1,) * 10), [0]).is_private(0, "1/10")
+        True
+        """
+        return is_within(self._losses, _read_epsilon(epsilon, "epsilon"), read_delta(delta))
+
     def epsilon(self, delta: Number) -> Enclosure:
         """The least epsilon at which the pmf is (epsilon, delta)-DP, to 2^-64: the exact inverse of the curve.
 
@@ -100,7 +113,22 @@ class Profile:
         >>> print(privacy_profile(laplace).epsilon(0))
         0.69314718056
         """
-        return _least_epsilon(self._losses, delta)
+        return log_enclosure(_least_factor(self._losses, delta))
+
+    def decimal_epsilon(self, delta: Number, digits: int = 12) -> Fraction:
+        """The least decimal with so many significant digits at which the pmf is (epsilon, delta)-DP, exactly.
+
+        Raises
+        ------
+        InputError
+            No epsilon reaches `delta`.
+
+        Examples
+        --------
+        >>> privacy_profile(Pmf(-1, (1, 2, 1))).decimal_epsilon("1/4", 3)
+        Fraction(347, 500)
+        """
+        return least_decimal(_least_factor(self._losses, delta), exact_integer(digits, "digits", at_least=1))
 
     def floats(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """epsilon (nearest floats), lower (rounded down) and upper (rounded up), each of shape ``(len(epsilons),)``."""
@@ -110,7 +138,8 @@ class Profile:
         upper = [_outward(value, math.inf) for value in self.upper]
         return np.array([float(value) for value in self.epsilons]), np.array(lower), np.array(upper)
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         from dpopt.text import aligned, decimal_text
 
         count = len(self.epsilons)
@@ -118,7 +147,7 @@ class Profile:
         rows = [("epsilon", "delta (at most, proved)")]
         rows += [(decimal_text(self.epsilons[i], 12, up=None), decimal_text(self.upper[i], 6, up=True)) for i in chosen]
         floor = decimal_text(self.floor, 6, up=True)
-        start = decimal_text(self.plateau_start.upper, 12, up=True)
+        start = decimal_text(self.decimal_epsilon(self.floor), 12, up=True)
         sensitivity = decimal_text(self.sensitivity, 12, up=None)
         head = f"privacy profile at sensitivity {sensitivity}, {count} epsilons; delta {floor} from epsilon {start} on"
         return "\n".join([head, *aligned(rows)])
@@ -179,7 +208,7 @@ def epsilon(pmf: Pmf, delta: Number = 0, sensitivity: Number = 1) -> Enclosure:
     >>> print(epsilon(Pmf(-1, (1, 3, 1)), "0.2"))
     1.09861228867
     """
-    return _least_epsilon(_losses_of(pmf, sensitivity, 128), delta)
+    return log_enclosure(_least_factor(_losses_of(pmf, sensitivity, 128), delta))
 
 
 def _losses_of(pmf: Pmf, sensitivity: Number, bits: int) -> Losses:
@@ -187,16 +216,15 @@ def _losses_of(pmf: Pmf, sensitivity: Number, bits: int) -> Losses:
     return Losses(pmf, lattice_shift(sensitivity, pmf.step), bits)
 
 
-def _least_epsilon(losses: Losses, delta: Number) -> Enclosure:
-    wanted = exact(delta, "delta")
-    if not 0 <= wanted <= 1:
-        raise InputError("delta", f"must lie between 0 and 1, not {wanted}")
+def _least_factor(losses: Losses, delta: Number) -> Fraction:
+    """e^epsilon of the least epsilon, exactly."""
+    wanted = read_delta(delta)
     if wanted < losses.floor:
         mass = f"{float(losses.floor):.6g}"
         raise InputError(
             "delta", f"must be at least {mass}: that mass has a zero within the sensitivity, whatever epsilon"
         )
-    return log_enclosure(losses.least_factor(wanted))
+    return losses.least_factor(wanted)
 
 
 def _enclosures(losses: Losses, epsilons: Sequence[Fraction]) -> tuple[list[Fraction], list[Fraction]]:
@@ -221,9 +249,9 @@ def _default_epsilons(losses: Losses) -> list[Fraction]:
 
 
 def _read_epsilons(epsilons: Iterable[Number]) -> list[Fraction]:
-    if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
-        raise InputError("epsilons", f"must be a list of numbers, not {epsilons!r}")
-    values = [_read_epsilon(value, f"epsilons[{i}]") for i, value in enumerate(epsilons)]
+    values = [
+        _read_epsilon(value, f"epsilons[{i}]") for i, value in enumerate(read_list(epsilons, "epsilons", "numbers"))
+    ]
     if not values:
         raise InputError("epsilons", "must hold at least one number")
     return values

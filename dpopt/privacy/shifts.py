@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpopt.arithmetic import Number, exact_positive
+from dpopt.arithmetic import Number, exact_nonnegative
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 
-__all__ = ["deciding_shifts", "explicit_weights", "is_unimodal", "lattice_shift"]
+__all__ = ["deciding_shifts", "explicit_weights", "is_unimodal", "lattice_shift", "positive_sensitivity"]
 
 
 def lattice_shift(sensitivity: Number, step: Fraction, argument: str = "sensitivity") -> int:
     """The largest shift in lattice steps, ``floor(sensitivity / step)``; an error when no lattice point is reached."""
-    value = exact_positive(sensitivity, argument)
+    value = positive_sensitivity(sensitivity, argument)
     if value < step:
         raise InputError(
             argument, f"must be at least the lattice step {step} (smaller moves do not exist), not {value}"
         )
     return int(value // step)
+
+
+def positive_sensitivity(given: object, argument: str = "sensitivity") -> Fraction:
+    """A sensitivity in data units: exact and positive."""
+    if (value := exact_nonnegative(given, argument)) == 0:
+        raise InputError(
+            argument,
+            "must be positive, not 0: where nobody moves a count, no noise is needed, and that is dpopt.point(0)",
+        )
+    return value
 
 
 def explicit_weights(pmf: Pmf, margin: int) -> tuple[int, list[int], Fraction]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dpopt.arithmetic import exact, exact_nonnegative, exact_positive, exp_enclosure
+from dpopt.arithmetic import exact, exact_nonnegative, exp_enclosure
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
-from dpopt.privacy.shifts import lattice_shift
+from dpopt.privacy.shifts import lattice_shift, positive_sensitivity
 from dpopt.problem.costs import Cost, indicator, plain_number, read_cost
 from dpopt.problem.families.base import Term
 from dpopt.problem.families.expectation import ExpectationTerm
@@ -21,6 +21,7 @@ from dpopt.problem.families.order import OrderTerm
 from dpopt.problem.families.ratio import RatioTerm
 from dpopt.problem.families.zero import ZeroTerm
 from dpopt.problem.parts import Constraint, Setting, register_constraint
+from dpopt.reading import read_list, read_numbers
 
 __all__ = [
     "ApproxDP",
@@ -51,7 +52,7 @@ def read_epsilon(value: object) -> Fraction:
 
 def read_sensitivity(value: object) -> Fraction:
     """A sensitivity in data units: exact and positive."""
-    return exact_positive(value, "sensitivity")
+    return positive_sensitivity(value)
 
 
 @dataclass(frozen=True)
@@ -212,10 +213,8 @@ class Probability(_Bounded):
             _set(self, of=_Range(*ends))
         elif isinstance(self.of, _Range):
             return
-        elif isinstance(self.of, str) or not isinstance(self.of, Iterable):
-            raise InputError("of", f"{wanted}, not {self.of!r}")
         else:
-            values = tuple(exact(v, f"of[{i}]") for i, v in enumerate(self.of))
+            values = read_numbers(read_list(self.of, "of", "values or {from = a, to = b}"), "of")
             if not values:
                 raise InputError("of", "must name at least one value")
             _set(self, of=values)
@@ -269,9 +268,7 @@ class Forbidden(Constraint):
     type: ClassVar[str] = "forbidden"
 
     def __post_init__(self) -> None:
-        if isinstance(self.values, str | Mapping) or not isinstance(self.values, Iterable):
-            raise InputError("values", f"must be a list of values, not {self.values!r}")
-        values = tuple(sorted({exact(v, f"values[{i}]") for i, v in enumerate(self.values)}))
+        values = tuple(sorted(set(read_numbers(self.values, "values"))))
         if not values:
             raise InputError("values", "must name at least one value")
         _set(self, values=values)

@@ -12,6 +12,7 @@ from dpopt.arithmetic import exact, exact_integer
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.problem.support import Support
+from dpopt.reading import read_numbers
 
 __all__ = ["Cost", "NamedCost", "PolynomialCost", "PowerCost", "TableCost", "indicator", "plain_number", "read_cost"]
 
@@ -169,7 +170,7 @@ def read_cost(value: object, argument: str) -> Cost:
             raise InputError(f"{argument}.power", f"must be at most 64, not {power}")
         return PowerCost(power)
     if keys == {"polynomial"}:
-        return PolynomialCost(_numbers(value["polynomial"], f"{argument}.polynomial"))
+        return PolynomialCost(read_numbers(value["polynomial"], f"{argument}.polynomial"))
     if keys in ({"table"}, {"table", "outside"}):
         return _read_table(value, argument)
     raise InputError(argument, f"{wanted}, not a table with the keys {sorted(map(str, keys))}")
@@ -189,9 +190,3 @@ def _read_table(value: Mapping[str, Any], argument: str) -> TableCost:
         entries[at] = exact(cost, f"{argument}.table.{point}")
     outside = exact(value["outside"], f"{argument}.outside") if "outside" in value else None
     return TableCost(tuple(sorted(entries.items())), outside)
-
-
-def _numbers(values: object, argument: str) -> tuple[Fraction, ...]:
-    if isinstance(values, str | Mapping) or not hasattr(values, "__iter__"):
-        raise InputError(argument, f"must be a list of numbers, not {values!r}")
-    return tuple(exact(v, f"{argument}[{i}]") for i, v in enumerate(values))

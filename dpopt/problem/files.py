@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -40,6 +41,8 @@ def load(path: str | Path) -> Problem | Target:
 
 def read_table(path: str | Path) -> dict[str, Any]:
     """The TOML table of a problem file, with its data embedded."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError("path", f"must be the path of a problem file, not {path!r}")
     path = Path(path)
     text = _read_text(path, "problem file")
     try:

@@ -18,6 +18,7 @@ from dpopt.pmf import Pmf
 from dpopt.problem.costs import Cost, plain_number
 from dpopt.problem.families.base import ObjectiveTerm, Term, TermCheck
 from dpopt.problem.support import Support
+from dpopt.record import Record
 from dpopt.text import closest, listed
 
 __all__ = [
@@ -33,8 +34,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Check:
+@dataclass(frozen=True, repr=False)
+class Check(Record):
     """The exact finding about one constraint.
 
     Parameters
@@ -146,7 +147,7 @@ def register_objective(cls: O) -> O:
 
 def _register(cls: Any, base: type[Part], table: dict[str, Any]) -> Any:
     if not (isinstance(cls, type) and issubclass(cls, base) and dataclasses.is_dataclass(cls)):
-        raise InputError("class", f"must be a frozen dataclass that extends {base.__name__}, not {cls!r}")
+        raise InputError("cls", f"must be a frozen dataclass that extends {base.__name__}, not {cls!r}")
     name = cls.type
     if not name or name != name.lower() or " " in name:
         raise InputError("type", f"must be a name in kebab case, such as 'at-most-two', not {name!r}")

@@ -15,11 +15,12 @@ from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 from dpopt.problem.constraints import Mean, PureDP, Variance
 from dpopt.problem.costs import plain_number
-from dpopt.problem.families.base import ObjectiveTerm, Term
+from dpopt.problem.families.base import ObjectiveTerm, Term, TermCheck
 from dpopt.problem.objectives import MaxEntropy, MinWasserstein
 from dpopt.problem.parts import Check, Constraint, Objective, Setting, build, constraint_types, objective_types
 from dpopt.problem.refusals import refuse_what_has_no_finite_answer
 from dpopt.problem.support import Integers, Lattice, Support
+from dpopt.reading import read_list, read_text
 from dpopt.text import closest
 
 __all__ = ["Problem", "tablebuilder", "wasserstein"]
@@ -72,14 +73,11 @@ class Problem:
             raise InputError("support", f"must be Integers(...) or Lattice(...), not {support!r}")
         if not isinstance(objective, Objective):
             raise InputError("objective", f"must be an objective such as MaxEntropy(), not {objective!r}")
-        if isinstance(constraints, Constraint) or not isinstance(constraints, Iterable):
-            raise InputError("constraints", f"must be a list of constraints, not {constraints!r}")
-        constraints = tuple(constraints)
+        constraints = read_list(constraints, "constraints", "constraints")
         for i, constraint in enumerate(constraints):
             if not isinstance(constraint, Constraint):
                 raise InputError(f"constraints[{i}]", f"must be a constraint such as Mean(0), not {constraint!r}")
-        if not isinstance(name, str):
-            raise InputError("name", f"must be text, not {name!r}")
+        read_text(name, "name")
         for field, value in (
             ("support", support),
             ("objective", objective),
@@ -87,7 +85,7 @@ class Problem:
             ("name", name),
         ):
             object.__setattr__(self, field, value)
-        refuse_what_has_no_finite_answer(self.support, self.objective_term, self.terms, self.constraints)
+        refuse_what_has_no_finite_answer(self.support, self.objective_term, self.terms)
 
     # --- the exact question --------------------------------------------------------------------------------------
 
@@ -106,9 +104,14 @@ class Problem:
     def objective_term(self) -> ObjectiveTerm:
         """The exact objective, in lattice steps."""
         try:
-            return self.objective.term(self.setting)
+            found = self.objective.term(self.setting)
         except InputError as error:
             raise error.inside("objective") from None
+        if not isinstance(found, ObjectiveTerm):
+            raise InputError(
+                "objective", _returned(self.objective, "term", "an objective term such as CostTerm", found)
+            )
+        return found
 
     @cached_property
     def terms(self) -> tuple[tuple[Term, ...], ...]:
@@ -116,9 +119,13 @@ class Problem:
         found = []
         for i, constraint in enumerate(self.constraints):
             try:
-                found.append(tuple(constraint.terms(self.setting)))
+                terms = constraint.terms(self.setting)
             except InputError as error:
                 raise error.inside(f"constraints[{i}]") from None
+            if not isinstance(terms, tuple | list) or not all(isinstance(term, Term) for term in terms):
+                wanted = "a tuple of terms such as (ExpectationTerm(function, at_most=1),)"
+                raise InputError(f"constraints[{i}]", _returned(constraint, "terms", wanted, terms))
+            found.append(tuple(terms))
         return tuple(found)
 
     @property
@@ -148,8 +155,11 @@ class Problem:
         True
         """
         found = []
-        for name, constraint in zip(self.constraint_names, self.constraints, strict=True):
+        for i, (name, constraint) in enumerate(zip(self.constraint_names, self.constraints, strict=True)):
             result = constraint.check(pmf, self.setting)
+            if not isinstance(result, TermCheck) or not isinstance(result.holds, bool):
+                wanted = "a TermCheck(holds, margin)"
+                raise InputError(f"constraints[{i}]", _returned(constraint, "check", wanted, result))
             found.append(Check(name, result.holds, result.margin))
         return tuple(found)
 
@@ -190,6 +200,11 @@ class Problem:
         return cls(objective=objective, constraints=constraints, support=support, name=table.get("name", ""))
 
 
+def _returned(part: object, method: str, wanted: str, found: object) -> str:
+    """What an extension's method should have returned."""
+    return f"{type(part).__name__}.{method} must return {wanted}, not {found!r}"
+
+
 def _support_plain(support: Support) -> dict[str, Any]:
     table: dict[str, Any] = {"type": support.type}
     for key in ("step", "low", "high"):
@@ -215,7 +230,7 @@ def tablebuilder(D: int, V: object, *, name: str = "") -> Problem:  # noqa: N803
         support=Integers(Fraction(-half), Fraction(half)),
         objective=MaxEntropy(),
         constraints=[Mean(Fraction(0)), Variance(at_most=bound)],
-        name=name or f"TableBuilder noise, D = {half}, V = {bound}",
+        name=read_text(name, "name") or f"TableBuilder noise, D = {half}, V = {bound}",
     )
 
 

@@ -13,6 +13,7 @@ from dpopt.errors import InputError
 from dpopt.problem.constraints import read_epsilon, read_sensitivity
 from dpopt.problem.costs import plain_number
 from dpopt.problem.parts import build
+from dpopt.reading import read_choice, read_text
 
 __all__ = ["Family", "Target", "Then", "target"]
 
@@ -72,12 +73,11 @@ class Target:
         sensitivity = read_sensitivity(self.sensitivity)
         if sensitivity < 1:
             raise InputError("sensitivity", f"must be at least 1 (counts move by integers), not {sensitivity}")
-        family = _choice(Family, self.family, "family")
-        then = None if self.then is None else _choice(Then, self.then, "then")
+        family = read_choice(Family, self.family, "family")
+        then = None if self.then is None else read_choice(Then, self.then, "then")
         if family is Family.ANALYTIC and then is not None:
             raise InputError("then", f"is not for family 'analytic': its rule leaves no choice; drop then = '{then}'")
-        if not isinstance(self.name, str):
-            raise InputError("name", f"must be text, not {self.name!r}")
+        read_text(self.name, "name")
         values = {
             "epsilon": read_epsilon(self.epsilon),
             "delta": wanted,
@@ -146,10 +146,3 @@ def target(
     1
     """
     return Target(epsilon, delta, family, sensitivity, then, name)  # type: ignore[arg-type]  # read by the constructor
-
-
-def _choice(kind: type[StrEnum], value: object, argument: str) -> Any:
-    if not isinstance(value, str) or value not in set(kind):
-        listed = ", ".join(f"'{v}'" for v in kind)
-        raise InputError(argument, f"must be one of {listed}, not {value!r}")
-    return kind(value)

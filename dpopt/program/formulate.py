@@ -19,6 +19,8 @@ from dpopt.program.program import Program
 from dpopt.program.rows import Block, MassBlock, Place, write
 
 _FARTHEST = 10**12  # lattice indices are 64-bit integers, and floats to the last unit, in a program
+_FAR_OUT = 10**6  # where a polynomial has the sign that it keeps
+_WIDEST_HELD = 2000  # lattice points on a side
 _FARTHEST_TAIL = 2000  # an exact tail that reaches back to 0 carries e^epsilon to this power
 _MAX_ROWS = 2e7  # about 5 GB in a solver
 
@@ -55,7 +57,7 @@ def core_for(problem: Problem) -> Core:
     if window is not None:
         return Core(*window)
     centre, tail = expected_centre(problem), chain_tail(problem)
-    reach = max([term.reach for term in problem.all_terms], default=0)
+    reach = max([_held_reach(problem), *(term.reach for term in problem.all_terms)])
     if tail is None:
         half = max(reach, 4) + abs(centre)
         return Core(centre - half, centre + half)
@@ -68,6 +70,23 @@ def core_for(problem: Problem) -> Core:
     half = max(2 * tail.period, reach, 2)
     ratio = 1 / float(exp_enclosure(tail.epsilon, 64).upper)
     return Core(centre - half, centre + half, Closure(tail.period, ratio))
+
+
+def _held_reach(problem: Problem) -> int:
+    """How far out mass may pay where the cost falls and a bounded moment holds it: to four times where the bound lies.
+
+    0 where the cost falls nowhere.
+    """
+    cost = problem.objective_term.cost
+    if min(cost(-_FAR_OUT), cost(_FAR_OUT)) >= 0:
+        return 0
+    held, steps = [], range(1, _WIDEST_HELD)
+    for term in (bound for part in problem.all_terms for bound in part.expectations):
+        for bound, sign in ((term.at_most, 1), (term.at_least, -1)):
+            if bound is not None and min(sign * term.of(-_FAR_OUT), sign * term.of(_FAR_OUT)) > 0:
+                ends = ((sign * term.of(k), sign * term.of(-k)) for k in steps)
+                held.append(next((k for k, end in zip(steps, ends, strict=True) if min(end) >= 16 * abs(bound)), 0))
+    return min(filter(None, held), default=0)
 
 
 def expected_centre(problem: Problem) -> int:

@@ -37,14 +37,15 @@ from dpopt.proof.reading import brief, parse_json, reject, text
 from dpopt.proof.stated_law import Law
 from dpopt.proof.statement import FORMAT, Statement, read_statement
 from dpopt.proof.weak_duality import proved_bound
+from dpopt.record import Record
 
 __all__ = ["Verdict", "certify", "derive", "verify"]
 
 OPTIMAL_GAP = Fraction(1, 10**6)
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Record):
     """What `verify` found: whether the certificate holds, why not, and what it then proves.
 
     `verified` is ``"optimal"``, ``"feasible"``, ``"infeasible"``, or ``"failed"`` when the certificate does not hold.
@@ -106,11 +107,13 @@ def verify(source: Any) -> Verdict:
     Raises
     ------
     InputError
-        The file cannot be read. Whatever the file contains, the answer is a verdict.
+        `source` is none of these, or the file cannot be read. Whatever the file contains, the answer is a verdict.
     """
     if not isinstance(source, str | Path | Mapping):
         source = getattr(source, "certificate", source)
         source = getattr(source, "data", source)
+        if not isinstance(source, Mapping):
+            raise InputError("source", f"must be a certificate, its path or its data, not {type(source).__name__}")
     try:
         data = parse_json(_content(Path(source))) if isinstance(source, str | Path) else source
         expected = derive(data)  # type: ignore[arg-type]  # reading begins by checking that this is an object

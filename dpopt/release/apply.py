@@ -13,6 +13,7 @@ import numpy as np
 from dpopt.arithmetic import exact
 from dpopt.errors import InputError
 from dpopt.pmf import HasPmf, Pmf, read_pmf
+from dpopt.reading import read_choice
 from dpopt.release.drawing import drawn
 from dpopt.release.pmf_sampler import in_data_units, pmf_draws
 from dpopt.release.randomness import Randomness, read_randomness
@@ -85,10 +86,7 @@ def add_noise(
     dtype('int8')
     """
     law, source = read_pmf(noise, "noise"), read_randomness(randomness)
-    try:
-        on_overflow = Overflow(overflow)
-    except ValueError:
-        raise InputError("overflow", f"must be one of {', '.join(Overflow)}, not {overflow!r}") from None
+    on_overflow = read_choice(Overflow, overflow, "overflow")
     true = _read(values, law.step)
     noisy = _sum(true, in_data_units(drawn(pmf_draws(law), true.shape, source), law))
     if not hasattr(values, "__array__"):

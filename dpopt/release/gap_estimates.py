@@ -9,7 +9,7 @@ and of the inverse is made of leading and trailing minors, with nothing to reduc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import cos, floor, lcm, pi
@@ -20,13 +20,15 @@ from flint import fmpz
 
 from dpopt.arithmetic import Number, exact
 from dpopt.errors import InputError
+from dpopt.reading import read_numbers
+from dpopt.record import Record
 from dpopt.text import aligned, decimal_text
 
-__all__ = ["GapEstimates", "combine_gaps", "read_numbers"]
+__all__ = ["GapEstimates", "combine_gaps"]
 
 
-@dataclass(frozen=True)
-class GapEstimates:
+@dataclass(frozen=True, repr=False)
+class GapEstimates(Record):
     """Estimates of the selected scores from measurements and gaps.
 
     Parameters
@@ -47,7 +49,8 @@ class GapEstimates:
         """The part of the total variance that the gaps have taken away."""
         return 1 - _total(self.variances) / _total(self.measured)
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         columns = zip(self.estimates, self.variances, self.measured, strict=True)
         rows = [tuple(map(_rounded, row)) for row in columns]
         return "\n".join(aligned([("estimate", "variance", "measured alone"), *rows]))
@@ -114,7 +117,7 @@ def combine_gaps(
     if len(steps) not in (count - 1, count):
         raise InputError("gaps", f"must be {count - 1} or {count} for {count} measurements, not {len(steps)}")
     single = isinstance(variances, str) or not isinstance(variances, Iterable)
-    spread = [exact(variances, "variances")] * count if single else read_numbers(variances, "variances")
+    spread = (exact(variances, "variances"),) * count if single else read_numbers(variances, "variances")
     if len(spread) != count:
         raise InputError("variances", f"must be one number, or one for each of the {count} measurements")
     own = exact(gap_variance, "gap_variance")
@@ -129,15 +132,6 @@ def combine_gaps(
     surprise = [measured[i] - measured[i + 1] - steps[i] + bias for i in range(count - 1)]
     estimates, after = _least_squares(measured, spread, surprise, own, shared)
     return GapEstimates(estimates, after, tuple(spread))
-
-
-def read_numbers(values: object, argument: str) -> list[Fraction]:
-    """Read exact numbers that come in an order, which those of a set or a dict do not."""
-    if isinstance(values, Mapping | Set):
-        raise InputError(argument, f"must be a list in the order of the selected items, not a {type(values).__name__}")
-    if isinstance(values, str | bytes | bytearray) or not isinstance(values, Iterable):
-        raise InputError(argument, f"must be a sequence of numbers, not {values!r}")
-    return [exact(value, f"{argument}[{i}]") for i, value in enumerate(values)]
 
 
 def _require_covariance(own: Fraction, shared: Fraction, count: int) -> None:
@@ -162,7 +156,7 @@ def _require_covariance(own: Fraction, shared: Fraction, count: int) -> None:
 
 
 def _least_squares(
-    measured: list[Fraction], spread: list[Fraction], surprise: list[Fraction], own: Fraction, shared: Fraction
+    measured: Sequence[Fraction], spread: Sequence[Fraction], surprise: list[Fraction], own: Fraction, shared: Fraction
 ) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
     """The estimates ``a - T D' y`` and their variances, of ``T - T D' S^-1 D T``.
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from dpopt.arithmetic import Enclosure, Number, as_enclosure, ball, exact
 from dpopt.errors import InputError
+from dpopt.record import Record
 from dpopt.text import decimal_text
 
 __all__ = ["LawAudit", "audit_laws"]
@@ -16,8 +17,8 @@ __all__ = ["LawAudit", "audit_laws"]
 Law = Mapping[Hashable, Enclosure | Fraction | int]
 
 
-@dataclass(frozen=True)
-class LawAudit:
+@dataclass(frozen=True, repr=False)
+class LawAudit(Record):
     """What two laws show about a claimed epsilon.
 
     Parameters
@@ -46,7 +47,8 @@ class LawAudit:
         """Whether the claim is proved wrong. That it is not proves nothing about outcomes and inputs not looked at."""
         return self.one_sided or self.loss.lower > self.epsilon
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         loss = "infinite" if self.one_sided else str(self.loss)
         verdict = "rejected" if self.rejected else "not rejected"
         found = f"epsilon = {self.epsilon} {verdict}: largest loss {loss} at {self.worst}"

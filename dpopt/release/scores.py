@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpopt.arithmetic import exact, exact_integer
+from dpopt.arithmetic import exact
 from dpopt.errors import InputError
-from dpopt.release.selection_design import truth
+from dpopt.reading import read_flag
 
-__all__ = ["read_integers", "read_scores"]
+__all__ = ["read_scores"]
 
 _INT64_MAX = (1 << 63) - 1
 _ROOM = 1 << 62  # half of the range is left to the noise
@@ -60,7 +60,7 @@ def read_scores(scores: Any, units: int, *, round_down: bool = False) -> np.ndar
     >>> read_scores([2**70], 1)
     array([1180591620717411303424], dtype=object)
     """
-    round_down = truth(round_down, "round_down")
+    round_down = read_flag(round_down, "round_down")
     found = _as_array(scores)
     if found.ndim != 1:
         raise InputError("scores", f"must be one-dimensional, not of shape {found.shape}")
@@ -185,17 +185,3 @@ def _narrowed(values: list[int]) -> np.ndarray:
     found = np.empty(len(values), dtype=object)
     found[:] = values
     return found
-
-
-def read_integers(values: object, argument: str, *, at_least: int | None = None) -> tuple[int, ...]:
-    """Read integers that come in an order, which those of a set or a dict do not.
-
-    >>> read_integers(["3", 4.0], "ids")
-    (3, 4)
-    """
-    if isinstance(values, str | bytes | bytearray | Mapping | Set) or not isinstance(values, Iterable):
-        raise InputError(argument, f"must be a sequence of integers, not {values!r}")
-    found = tuple(values)
-    if set(map(type, found)) == {int} and (at_least is None or min(found) >= at_least):
-        return found
-    return tuple(exact_integer(value, f"{argument}[{i}]", at_least=at_least) for i, value in enumerate(found))

@@ -12,9 +12,10 @@ from flint import arb
 
 from dpopt.arithmetic import Enclosure, Number, ball, enclosed, exact, exact_integer, exact_positive
 from dpopt.errors import InputError
+from dpopt.reading import read_choice, read_flag
 from dpopt.release.selection_chance import Field, chance_of_order, chance_of_set
 
-__all__ = ["Chosen", "SelectionDesign", "entries", "least_selection_epsilon", "truth"]
+__all__ = ["Chosen", "SelectionDesign", "entries", "least_selection_epsilon"]
 
 _BITS = 64  # of a proved enclosure, relative to what it encloses
 _DECIDING_BITS = (24, 64, 256, 1024)  # to compare with a wanted chance: few nearly always do
@@ -85,7 +86,7 @@ class SelectionDesign:
                 "sensitivity",
                 f"must be an integer multiple of the resolution {self.resolution}, not {self.sensitivity}",
             )
-        object.__setattr__(self, "monotonic", truth(self.monotonic, "monotonic"))
+        object.__setattr__(self, "monotonic", read_flag(self.monotonic, "monotonic"))
 
     @property
     def units(self) -> int:
@@ -288,21 +289,7 @@ def _chance(design: SelectionDesign, field: Field, chosen: Chosen, bits: int = _
 
 
 def _chosen(value: object) -> Chosen:
-    try:
-        return Chosen(value)  # type: ignore[arg-type]
-    except ValueError:
-        raise InputError("chosen", f"must be 'set' or 'order', not {value!r}") from None
-
-
-def truth(value: object, argument: str) -> bool:
-    """Read True or False, numpy's as well; what merely counts as true is an error.
-
-    >>> truth(True, "monotonic")
-    True
-    """
-    if type(value).__name__ not in ("bool", "bool_"):
-        raise InputError(argument, f"must be True or False, not {value!r}")
-    return bool(value)
+    return read_choice(Chosen, value, "chosen")
 
 
 def entries(data: object, argument: str, names: Sequence[str]) -> dict[str, Any]:

@@ -19,7 +19,9 @@ from flint import arb, arb_poly, fmpq, fmpq_poly
 
 from dpopt.arithmetic import Enclosure, Number, ball, enclosed, exact, exact_integer
 from dpopt.errors import InputError
-from dpopt.release.scores import read_integers, read_scores
+from dpopt.reading import read_integers
+from dpopt.record import Record
+from dpopt.release.scores import read_scores
 from dpopt.release.selection_design import SelectionDesign
 
 __all__ = ["Fit", "Outcome", "SelectionLaw", "selection_law"]
@@ -53,8 +55,8 @@ class Fit(NamedTuple):
     p_value: float
 
 
-@dataclass(frozen=True)
-class SelectionLaw:
+@dataclass(frozen=True, repr=False)
+class SelectionLaw(Record):
     """The law of the outcomes of a noisy top-k with gap.
 
     Parameters

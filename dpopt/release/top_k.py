@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from dpopt.arithmetic import Number, exact
 from dpopt.errors import InputError
+from dpopt.reading import read_choice, read_flag, read_integers, read_numbers
+from dpopt.record import Record
 from dpopt.release.leading import Leading, ranked_items, refined_items
 from dpopt.release.randomness import Randomness, read_randomness
-from dpopt.release.scores import read_integers, read_scores
-from dpopt.release.selection_design import SelectionDesign, entries, truth
+from dpopt.release.scores import read_scores
+from dpopt.release.selection_design import SelectionDesign, entries
 
 if TYPE_CHECKING:
     from dpopt.release.gap_estimates import GapEstimates
@@ -43,8 +45,8 @@ class Ties(StrEnum):
     REFINEMENT = "refinement"
 
 
-@dataclass(frozen=True)
-class TopK:
+@dataclass(frozen=True, repr=False)
+class TopK(Record):
     """The released selection.
 
     Parameters
@@ -88,7 +90,7 @@ class TopK:
             object.__setattr__(self, name, found)
         if len(set(self.ids)) != self.k:
             raise InputError("ids", f"must be k = {self.k} different positions, not {list(self.ids)}")
-        object.__setattr__(self, "secure", truth(self.secure, "secure"))
+        object.__setattr__(self, "secure", read_flag(self.secure, "secure"))
 
     @property
     def k(self) -> int:
@@ -138,7 +140,7 @@ class TopK:
         50.675    6.66669   8
         43.325    6.66669   8
         """
-        from dpopt.release.gap_estimates import combine_gaps, read_numbers
+        from dpopt.release.gap_estimates import combine_gaps
 
         measured = read_numbers(measurements, "measurements")
         if len(measured) != self.k:
@@ -318,10 +320,7 @@ class _Ready:
         self, scores: Any, design: SelectionDesign, ties: Ties | str, round_down: bool, randomness: Randomness | None
     ) -> None:
         self.design = design
-        try:
-            self.ties = Ties(ties)
-        except ValueError:
-            raise InputError("ties", f"must be one of {', '.join(Ties)}, not {ties!r}") from None
+        self.ties = read_choice(Ties, ties, "ties")
         self.source = read_randomness(randomness)
         self.values = read_scores(scores, design.units, round_down=round_down)
 

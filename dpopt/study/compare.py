@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import maximum_filter1d
 
-from dpopt.backends.base import Backend, Claim, Claimed
-from dpopt.backends.registry import backend_names, get_backend
+from dpopt.backends.base import Backend, Claim, Claimed, read_given
+from dpopt.backends.registry import backend_names, read_backend
 from dpopt.errors import BackendError, InputError
 from dpopt.problem.families.base import Guarantee
 from dpopt.problem.problem import Problem
+from dpopt.problem.target import Target
 from dpopt.program.formulate import Formulation, core_for, formulate
 from dpopt.proof.prove import Verified
+from dpopt.reading import read_list
+from dpopt.record import Record
 from dpopt.report import title
 from dpopt.solving import solve
 from dpopt.text import aligned
@@ -29,8 +32,8 @@ __all__ = ["Comparison", "Row", "compare"]
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Row:
+@dataclass(frozen=True, repr=False)
+class Row(Record):
     """One backend's two answers: to the plain program on its own (raw), and through `dpopt.solve` (proved).
 
     Parameters
@@ -61,17 +64,17 @@ class Row:
     raw_delta: float | None = None
     raw_violation: float | None = None
     raw_objective: float | None = None
-    raw_seconds: float | None = None
+    raw_seconds: float | None = field(default=None, compare=False)
     verified: Verified | None = None
     value: float | None = None
     bound: float | None = None
     gap: float | None = None
-    timings: Mapping[str, float] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict, compare=False)
     message: str = ""
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Record):
     """The rows of a comparison; prints as a table."""
 
     problem: Problem
@@ -81,7 +84,8 @@ class Comparison:
         """Plain data for strict JSON: what is not there is null, and an infinite number is the string ``"inf"``."""
         return {"name": self.problem.name, "rows": [_row_plain(row) for row in self.rows]}
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         truth = _truth_heading(self.problem)
         heading = ("backend", "claimed", f"raw {truth}", "raw value", "verified", "value", "bound", "gap")
         table = [heading, *(_cells(row, truth) for row in self.rows)]
@@ -126,13 +130,17 @@ def compare(
     [('newton', 'optimal'), ('highs', None)]
     """
     if not isinstance(problem, Problem):
-        raise InputError("problem", f"must be a Problem (a target has no single program), not {type(problem).__name__}")
+        way_out = "; dpopt.solve(target, backend=...) answers it" if isinstance(problem, Target) else ""
+        raise InputError(
+            "problem", f"must be a Problem (a target has no single program), not {type(problem).__name__}{way_out}"
+        )
     if isinstance(backends, str):
         raise InputError("backends", f"must be a list of names, such as [{backends!r}]")
     named = backends is not None
-    chosen = list(backends) if backends is not None else list(backend_names())
-    given = dict(options or {})
-    found: list[Backend | Row] = [_found(backend, named) for backend in chosen]  # a wrong name stops before any solve
+    chosen = read_list(backends, "backends", "names") if named else backend_names()
+    given = {name: read_given(one, f"options.{name}") for name, one in read_given(options).items()}
+    # a wrong name stops before any solve
+    found: list[Backend | Row] = [_found(backend, f"backends[{i}]", named) for i, backend in enumerate(chosen)]
     names = [entry if isinstance(entry, str) else entry.name for entry in chosen]
     for name in given:
         if name not in names:
@@ -142,16 +150,14 @@ def compare(
     return Comparison(problem, tuple(rows))
 
 
-def _found(backend: str | Backend, named: bool) -> Backend | Row:
+def _found(backend: str | Backend, argument: str, named: bool) -> Backend | Row:
     """The backend, or a row that says why it cannot be loaded (unless the user named it)."""
-    if not isinstance(backend, str):
-        return backend
     try:
-        return get_backend(backend)
+        return read_backend(backend, argument)
     except BackendError as error:
         if named:
             raise
-        return Row(backend, message=str(error))
+        return Row(str(backend), message=str(error))
 
 
 def _row(problem: Problem, formulation: Formulation, backend: Backend, options: Mapping[str, Any]) -> Row:

@@ -12,13 +12,15 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
-from dpopt.arithmetic import Enclosure, Number, exact
+from dpopt.arithmetic import Enclosure, Number, exact, exact_integer
 from dpopt.distributions import Distribution
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
+from dpopt.reading import read_numbers
+from dpopt.record import Record
 from dpopt.text import aligned
 
-__all__ = ["Cell", "Figure", "Panel", "input_text", "nearest", "number_text", "read_numbers"]
+__all__ = ["Cell", "Figure", "Panel", "input_text", "nearest", "number_text", "read_axis", "read_reach"]
 
 Cell = int | float | str | bool | None
 
@@ -41,8 +43,8 @@ class Panel:
     steps: bool = False
 
 
-@dataclass(frozen=True)
-class Figure:
+@dataclass(frozen=True, repr=False)
+class Figure(Record):
     """A figure as a table; prints as one.
 
     Parameters
@@ -87,7 +89,8 @@ class Figure:
         writer.writerows(self.rows)
         return out.getvalue()
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         return "\n".join(
             [self.title, "", *aligned([self.columns, *([_text(cell) for cell in row] for row in self.rows)])]
         )
@@ -109,14 +112,17 @@ def nearest(number: Enclosure | Fraction | None) -> float | None:
     return None if number is None else float(number)
 
 
-def read_numbers(given: Iterable[Number], argument: str) -> list[Fraction]:
-    """A list of exact numbers, at least one."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InputError(argument, f"must be a list of numbers, not {given!r}")
-    values = [exact(value, f"{argument}[{i}]") for i, value in enumerate(given)]
+def read_axis(given: Iterable[Number], argument: str) -> tuple[Fraction, ...]:
+    """The numbers along an axis, at least one."""
+    values = read_numbers(given, argument)
     if not values:
         raise InputError(argument, "must hold at least one number")
     return values
+
+
+def read_reach(given: int) -> int:
+    """How far from 0 a figure shows noise."""
+    return exact_integer(given, "reach", at_least=1)
 
 
 def number_text(value: Number) -> str:

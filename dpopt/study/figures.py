@@ -11,7 +11,8 @@ from dpopt.errors import InputError
 from dpopt.family.members import analytic_rate, family_pmf
 from dpopt.family.profile import family_rate
 from dpopt.privacy.profile import privacy_profile
-from dpopt.study.figure_table import Cell, Figure, Panel, nearest, read_numbers
+from dpopt.reading import read_choice, read_integers, read_list
+from dpopt.study.figure_table import Cell, Figure, Panel, nearest, read_axis
 from dpopt.tables.key_table import KeyTable
 from dpopt.tables.quantise import Rule, key_table
 
@@ -47,8 +48,9 @@ def delta_against_epsilon(
     """
     chosen = _epsilons(epsilons, Fraction(0), Fraction(4))
     names, curves = [], []
-    for D, V in members:  # noqa: N806
-        pmf = family_pmf(exact_integer(D, "D", at_least=0), family_rate(D, V).upper)
+    for i, member in enumerate(read_list(members, "members", "pairs (D, V)")):
+        D, V = _read_member(member, f"members[{i}]")  # noqa: N806
+        pmf = family_pmf(D, family_rate(D, V).upper)
         profile = privacy_profile(pmf, chosen, sensitivity=sensitivity)
         names.append(f"D={D}, V={V}")
         curves.append([nearest(Enclosure(*ends)) for ends in zip(profile.lower, profile.upper, strict=True)])
@@ -60,6 +62,13 @@ def delta_against_epsilon(
         tuple(tuple(row) for row in rows),
         (Panel("delta(epsilon) of TableBuilder noise", "epsilon", tuple(names), "delta", log_y=True),),
     )
+
+
+def _read_member(member: object, argument: str) -> tuple[int, Fraction]:
+    pair = read_list(member, argument, "two numbers, (D, V)")
+    if len(pair) != 2:
+        raise InputError(argument, f"must be a pair (D, V), not {member!r}")
+    return exact_integer(pair[0], f"{argument}[0]", at_least=0), exact(pair[1], f"{argument}[1]")
 
 
 # --- Fig. 2 ----------------------------------------------------------------------------------------------------------
@@ -93,7 +102,9 @@ def design_against_epsilon(half_widths: Sequence[int] = (11, 15), epsilons: Iter
     chosen = _epsilons(epsilons, Fraction(1, 4), Fraction(4))
     if min(chosen) <= 0:
         raise InputError("epsilons", "must be above 0: at 0 the best noise is uniform")
-    rows = [_design_row(D, epsilon) for D in half_widths for epsilon in chosen]
+    rows = [
+        _design_row(D, epsilon) for D in read_integers(half_widths, "half_widths", at_least=1) for epsilon in chosen
+    ]
     panels = (
         Panel(
             "delta: the paper's rule and the best",
@@ -162,9 +173,10 @@ def study_of_key_sizes(
         raise InputError("epsilon", f"must be above 0, not {value}")
     rate = analytic_rate(half, value, 1)
     assert rate is not None
-    sizes = [exact_integer(b, f"bits[{i}]", at_least=0) for i, b in enumerate(bits)]
+    sizes = read_integers(bits, "bits", at_least=0)
+    chosen = [read_choice(Rule, rule, f"rules[{i}]") for i, rule in enumerate(read_list(rules, "rules", "rules"))]
     rows = []
-    for rule in rules:
+    for rule in chosen:
         for power in sizes:
             try:
                 table = key_table((half, rate), 1 << power, rule=rule)
@@ -199,9 +211,9 @@ def _table_cells(table: KeyTable, epsilon: Fraction) -> tuple[Cell, ...]:
     )
 
 
-def _epsilons(given: Iterable[Number] | None, first: Fraction, last: Fraction) -> list[Fraction]:
+def _epsilons(given: Iterable[Number] | None, first: Fraction, last: Fraction) -> tuple[Fraction, ...]:
     """What was given, read; else the range in steps of 0.05."""
     if given is not None:
-        return read_numbers(given, "epsilons")
+        return read_axis(given, "epsilons")
     step = Fraction(1, 20)
-    return [first + i * step for i in range(int((last - first) / step) + 1)]
+    return tuple(first + i * step for i in range(int((last - first) / step) + 1))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from dpopt.arithmetic import Number, exact, exact_integer
+from dpopt.arithmetic import Number, exact
 from dpopt.distributions import Distribution, exponential, gaussian, laplace, poisson, uniform
 from dpopt.errors import InputError, NotVerifiedError
 from dpopt.mechanisms.calibration import calibrate
@@ -20,9 +20,10 @@ from dpopt.problem.parts import Setting
 from dpopt.problem.problem import Problem, wasserstein
 from dpopt.problem.support import Integers
 from dpopt.proof.prove import Verified
+from dpopt.reading import read_integers, read_list
 from dpopt.solution import Solution
 from dpopt.solving import solve
-from dpopt.study.figure_table import Cell, Figure, Panel, input_text, number_text, read_numbers
+from dpopt.study.figure_table import Cell, Figure, Panel, input_text, number_text, read_axis, read_reach
 
 __all__ = [
     "optimal_noise",
@@ -48,6 +49,19 @@ def default_inputs() -> tuple[Distribution, Distribution]:
     return gaussian(0, 5), poisson(10)
 
 
+def read_inputs(inputs: Sequence[Distribution | Pmf] | None) -> tuple[Distribution | Pmf, ...]:
+    """The inputs given, or the default ones."""
+    if inputs is None:
+        return default_inputs()
+    laws = read_list(inputs, "inputs", "distributions")
+    for i, law in enumerate(laws):
+        try:
+            MinWasserstein(law)
+        except InputError as error:
+            raise InputError(f"inputs[{i}]", error.problem) from None
+    return laws
+
+
 # --- Figs. 1, 2, 3, 5: noise pmfs ------------------------------------------------------------------------------------
 
 
@@ -60,9 +74,9 @@ def pmfs_of_gaussian_noise(deviations: Iterable[Number] = (1, 3, 5), *, reach: i
     >>> f"{figure.column('sd = 3')[15]:.9f}"  # at 0: Phi(1/6) - Phi(-1/6)
     '0.132367665'
     """
-    chosen = read_numbers(deviations, "deviations")
+    chosen = read_axis(deviations, "deviations")
     curves = {f"sd = {number_text(sd)}": gaussian(0, sd).pmf for sd in chosen}
-    return _pmf_figure("noise-1", "Fig. 1: Gaussian noise, mean 0", curves, range(-reach, reach + 1))
+    return _pmf_figure("noise-1", "Fig. 1: Gaussian noise, mean 0", curves, _around(reach))
 
 
 def pmfs_of_laplace_and_uniform_noise(
@@ -80,10 +94,10 @@ def pmfs_of_laplace_and_uniform_noise(
     >>> figure.column("uniform on -10..10")[4:6]
     [0.0, 0.047619047619047616]
     """
-    curves = {f"Laplace, scale {number_text(s)}": laplace(s).pmf for s in read_numbers(scales, "scales")}
-    for half in (exact_integer(h, f"half_widths[{i}]", at_least=0) for i, h in enumerate(half_widths)):
+    curves = {f"Laplace, scale {number_text(s)}": laplace(s).pmf for s in read_axis(scales, "scales")}
+    for half in read_integers(half_widths, "half_widths", at_least=0):
         curves[f"uniform on -{half}..{half}"] = uniform(-half, half).pmf
-    return _pmf_figure("noise-2", "Fig. 2: Laplace and uniform noise, mean 0", curves, range(-reach, reach + 1))
+    return _pmf_figure("noise-2", "Fig. 2: Laplace and uniform noise, mean 0", curves, _around(reach))
 
 
 def pmfs_of_staircase_noise(
@@ -98,12 +112,12 @@ def pmfs_of_staircase_noise(
     ['0.051147014', '0.022094220']
     """
     curves = {}
-    for width in widths:
+    for width in read_integers(widths, "widths", at_least=1):
         found = calibrate("staircase", epsilon=epsilon, sensitivity=sensitivity, width=width)
         height = dict(found.parameters)["height"]
         curves[f"a = {width}, rho = {float(height):.6f}"] = found.pmf
     title = f"Fig. 3: staircase noise, {_privacy_text(epsilon, sensitivity)}"
-    return _pmf_figure("noise-3", title, curves, range(-reach, reach + 1))
+    return _pmf_figure("noise-3", title, curves, _around(reach))
 
 
 def pmfs_of_exponential_noise(rates: Iterable[Number] = ("0.1", "0.25", "0.5"), *, reach: int = 30) -> Figure:
@@ -117,13 +131,15 @@ def pmfs_of_exponential_noise(rates: Iterable[Number] = ("0.1", "0.25", "0.5"), 
     >>> [f"{mass:.9f}" for mass in figure.column("eta = 0.1")[:7]]
     ['0.000000000', '0.000000000', '0.000000000', '0.000000000', '0.000000000', '0.095162582', '0.086106665']
     """
-    curves = {f"eta = {number_text(rate)}": exponential(rate).pmf for rate in read_numbers(rates, "rates")}
-    return _pmf_figure("noise-5", "Fig. 5: exponential noise", curves, range(-5, reach + 1))
+    curves = {f"eta = {number_text(rate)}": exponential(rate).pmf for rate in read_axis(rates, "rates")}
+    return _pmf_figure("noise-5", "Fig. 5: exponential noise", curves, range(-5, read_reach(reach) + 1))
+
+
+def _around(reach: int) -> range:
+    return range(-read_reach(reach), read_reach(reach) + 1)
 
 
 def _pmf_figure(name: str, title: str, curves: dict[str, Pmf], points: range) -> Figure:
-    if len(points) < 2:
-        raise InputError("reach", f"must be at least 1, not {points[-1] if points else -1}")
     rows = [(k, *(float(pmf.probability(k)) for pmf in curves.values())) for k in points]
     panel = Panel("pmf", "noise", tuple(curves), "probability", steps=True)
     return Figure(name, title, ("noise", *curves), tuple(rows), (panel,))
@@ -171,7 +187,7 @@ def optimal_noise(
     least = calibrate("optimal-staircase", epsilon=epsilon, sensitivity=sensitivity)
     title = f"Fig. 6: optimal noise, input {input_text(law)}, {_privacy_text(epsilon, sensitivity)}"
     curves = {"optimal": found.pmf, "least E|Z|": least.pmf}
-    return _pmf_figure("noise-6", title, curves, range(-reach, reach + 1))
+    return _pmf_figure("noise-6", title, curves, _around(reach))
 
 
 def optimal_noise_for_inputs(
@@ -190,10 +206,10 @@ def optimal_noise_for_inputs(
     >>> figure.columns
     ('noise', 'gaussian(0, 5)', 'poisson(10)')
     """
-    laws = default_inputs() if inputs is None else inputs
+    laws = read_inputs(inputs)
     curves = {input_text(law): proved_optimum(law, epsilon, sensitivity, backend).pmf for law in laws}
     title = f"Fig. 7: optimal noise by input, {_privacy_text(epsilon, sensitivity)}"
-    return _pmf_figure("noise-7", title, curves, range(-reach, reach + 1))
+    return _pmf_figure("noise-7", title, curves, _around(reach))
 
 
 def proved_optimum(law: Distribution | Pmf, epsilon: Number, sensitivity: Number, backend: str = "auto") -> Solution:
@@ -244,7 +260,7 @@ def wasserstein_against_epsilon(
     >>> [f"{w:.6f}" for w in figure.column("Laplace")]
     ['4.736522', '1.670599']
     """
-    chosen, moved = read_numbers(epsilons, "epsilons"), exact(sensitivity, "sensitivity")
+    chosen, moved = read_axis(epsilons, "epsilons"), exact(sensitivity, "sensitivity")
     title = f"Fig. 8: W1 against epsilon, sensitivity {number_text(moved)}"
     points = [(epsilon, epsilon, moved) for epsilon in chosen]
     return _comparison("noise-8", title, "epsilon", points, inputs, widths, backend)
@@ -276,7 +292,7 @@ def wasserstein_against_sensitivity(
     >>> [f"{w:.6f}" for w in figure.column("staircase 20")]
     ['10.628152', '19.137333']
     """
-    chosen, rate = read_numbers(sensitivities, "sensitivities"), exact(epsilon, "epsilon")
+    chosen, rate = read_axis(sensitivities, "sensitivities"), exact(epsilon, "epsilon")
     title = f"Fig. 9: W1 against the sensitivity, epsilon = {number_text(rate)}"
     points = [(moved, rate, moved) for moved in chosen]
     return _comparison("noise-9", title, "sensitivity", points, inputs, widths, backend)
@@ -292,7 +308,7 @@ def private_noises(epsilon: Number, sensitivity: Number, widths: Sequence[int] =
     {'Laplace': 7.494447, 'staircase 5': 7.647874, 'staircase 20': 12.909411}
     """
     found = {"Laplace": calibrate("laplace", epsilon=epsilon, sensitivity=sensitivity).pmf}
-    for width in widths:
+    for width in read_integers(widths, "widths", at_least=1):
         noise = calibrate("staircase", epsilon=epsilon, sensitivity=sensitivity, width=width)
         found[f"staircase {width}"] = noise.pmf
     return found
@@ -308,7 +324,7 @@ def _comparison(
     backend: str,
 ) -> Figure:
     """One row for each input and each point (place on the axis, epsilon, sensitivity)."""
-    laws = default_inputs() if inputs is None else inputs
+    laws = read_inputs(inputs)
     noises = [private_noises(epsilon, sensitivity, widths) for _, epsilon, sensitivity in points]
     rows: list[tuple[Cell, ...]] = []
     for law in laws:

@@ -17,6 +17,8 @@ from dpopt.arithmetic import Number, exact, exact_integer
 from dpopt.distributions import Distribution, gaussian
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
+from dpopt.reading import read_integers, read_list
+from dpopt.record import Record
 from dpopt.release.randomness import Randomness
 from dpopt.release.samplers import sample
 from dpopt.study.figure_table import Cell, Figure, Panel, input_text, number_text
@@ -31,8 +33,8 @@ _SETTINGS: tuple[tuple[Number, Number], ...] = (("0.5", 15), (2, 5), (2, 15), (4
 _MOST_RECORDS = 10_000_000
 
 
-@dataclass(frozen=True)
-class Simulation:
+@dataclass(frozen=True, repr=False)
+class Simulation(Record):
     """Empirical W1 of each mechanism in each run, exactly. Made by `simulate`.
 
     Parameters
@@ -120,6 +122,7 @@ def simulate(
         raise InputError("size", f"must be at most {_MOST_RECORDS}, not {records}")
     count = exact_integer(runs, "runs", at_least=1)
     data = quantile_data(input, records)
+    widths = read_integers(widths, "widths", at_least=1)
     noises = {"optimal": proved_optimum(input, epsilon, sensitivity, backend).pmf}
     noises |= private_noises(epsilon, sensitivity, widths)
     distances = []
@@ -201,13 +204,14 @@ def simulated_wasserstein(
     ['average', 'minimum', 'maximum', 'smallest', 'frequency', 'frequency', 'frequency', 'frequency']
     """
     law = gaussian(0, 5) if input is None else input
-    if not settings or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in settings):
+    pairs = read_list(settings, "settings", "pairs (epsilon, sensitivity)")
+    if not pairs or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
         raise InputError("settings", f"must be a list of pairs (epsilon, sensitivity), not {settings!r}")
     found = [
         simulate(
             law, epsilon=e, sensitivity=m, size=size, runs=runs, widths=widths, backend=backend, randomness=randomness
         )
-        for e, m in settings
+        for e, m in pairs
     ]
     rows = [row for simulation in found for row in _rows(simulation, bins)]
     mechanisms = tuple(name for name, _ in found[0].distances)

@@ -14,6 +14,7 @@ from dpopt.problem.objectives import MinWasserstein, MinWassersteinRelaxation
 from dpopt.problem.parts import Objective, Setting
 from dpopt.problem.problem import Problem
 from dpopt.problem.support import Integers, Lattice, Support
+from dpopt.record import Record
 from dpopt.solution import Solution
 from dpopt.solving import solve
 from dpopt.study.figure_table import Cell, Figure, Panel, input_text, number_text
@@ -21,8 +22,8 @@ from dpopt.study.figure_table import Cell, Figure, Panel, input_text, number_tex
 __all__ = ["Utility", "optimum_beside_relaxation", "relaxation_problems", "utility"]
 
 
-@dataclass(frozen=True)
-class Utility:
+@dataclass(frozen=True, repr=False)
+class Utility(Record):
     """What noise does to an input, in data units; all but W1 is about the noise alone.
 
     Parameters
@@ -42,7 +43,8 @@ class Utility:
     mean: Fraction
     variance: Fraction
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         return (
             f"W1 {self.wasserstein}, E|Z| {float(self.mean_absolute):.12g}, "
             f"mean {float(self.mean):.6g}, variance {float(self.variance):.12g}"

@@ -24,6 +24,7 @@ from dpopt.pmf import Pmf
 from dpopt.privacy.divergence import hockey_stick
 from dpopt.privacy.profile import epsilon as least_epsilon
 from dpopt.privacy.shifts import lattice_shift
+from dpopt.record import Record
 from dpopt.tables.pairs import BothDirections, PrivacyPairs, privacy_pairs
 
 __all__ = ["KeyTable"]
@@ -34,8 +35,8 @@ _COLUMNS = ["noise", "count", "cumulative"]
 _SHOWN = 15
 
 
-@dataclass(frozen=True)
-class KeyTable:
+@dataclass(frozen=True, repr=False)
+class KeyTable(Record):
     """How many of the keys 0..K-1 yield each of the noise values start, start + 1, ...
 
     The keys are dealt out in ascending noise: with c(z) the number of keys that yield at most z (equation (39)),
@@ -262,7 +263,8 @@ class KeyTable:
         shown = str(self.counts) if len(self.counts) <= _SHOWN else f"<{len(self.counts)} counts>"
         return f"KeyTable(start={self.start}, counts={shown}, key_size={self.key_size})"
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         support = f"[{self.start}, {self.end}]"
         if not self.has_full_support:
             lost = len(self.counts) - len(self.effective_support)

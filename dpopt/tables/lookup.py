@@ -19,6 +19,7 @@ import numpy as np
 
 from dpopt.arithmetic import exact_integer
 from dpopt.errors import InputError
+from dpopt.reading import read_choice
 from dpopt.tables.key_table import KeyTable
 
 __all__ = ["Negatives", "Zeros", "cell_keys", "noise", "perturb", "random_record_keys"]
@@ -196,10 +197,11 @@ def perturb(
     >>> perturb([5, 0, 7], [0, 0, 255], table)
     array([4, 0, 8])
     """
-    on_negative = _choice(Negatives, negatives, "negatives")
-    on_zero = _choice(Zeros, zeros, "zeros")
+    on_negative = read_choice(Negatives, negatives, "negatives")
+    on_zero = read_choice(Zeros, zeros, "zeros")
     true = _integers(counts, "counts")
-    drawn = noise(table, _keys(keys, _require_table(table).key_size, "keys"))
+    table = _require_table(table)
+    drawn = noise(table, _keys(keys, table.key_size, "keys"))
     if true.shape != drawn.shape:
         raise InputError("keys", f"must have the shape {true.shape} of the counts, not {drawn.shape}")
     if true.size == 0:
@@ -256,17 +258,13 @@ def random_record_keys(size: int, key_size: int, *, seed: int | None = None) -> 
     return np.array(drawn, dtype=np.uint64 if limit <= _WORD else object)
 
 
-def _choice(kind: Any, value: object, argument: str) -> Any:
-    try:
-        return kind(value)
-    except ValueError:
-        raise InputError(argument, f"must be one of {', '.join(kind)}, not {value!r}") from None
-
-
 def _require_table(table: object) -> KeyTable:
-    if not isinstance(table, KeyTable):
-        raise InputError("table", f"must be a KeyTable, not {type(table).__name__}")
-    return table
+    found = getattr(table, "table", table)
+    if not isinstance(found, KeyTable):
+        raise InputError(
+            "table", f"must be a KeyTable or have one as its attribute 'table', not {type(table).__name__}"
+        )
+    return found
 
 
 def _integers(values: Any, argument: str) -> np.ndarray:

@@ -13,11 +13,13 @@ from fractions import Fraction
 from typing import Any
 
 from dpopt.arithmetic import Enclosure, Number, exact, exact_integer, exp_enclosure
-from dpopt.backends.base import Claimed
-from dpopt.backends.registry import get_backend
+from dpopt.backends.base import Claimed, read_given
+from dpopt.backends.registry import read_backend
 from dpopt.errors import InputError, NotVerifiedError
 from dpopt.privacy.shifts import lattice_shift
 from dpopt.proof.prove import Verified
+from dpopt.reading import read_choice
+from dpopt.record import Record
 from dpopt.tables.bound import Lagrangian, search
 from dpopt.tables.costs import Distance, TableCost, table_cost
 from dpopt.tables.elastic import impossible
@@ -35,8 +37,8 @@ _RELATIVE_GAP = Fraction(1, 10**6)
 _SHRINK = (1.0, 0.98, 0.9, 0.7)  # smaller multipliers cost a part of the bound and leave no price flat
 
 
-@dataclass(frozen=True, eq=False)
-class TableSolution:
+@dataclass(frozen=True, repr=False)
+class TableSolution(Record):
     """The answer for a key table, with what was claimed and what is proved kept apart.
 
     Parameters
@@ -98,7 +100,8 @@ class TableSolution:
             raise NotVerifiedError(str(self))
         return self
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         lines = [
             f"key table, key size {self.key_size}, least {self.distance}",
             f"verified         {self.verified.value} (claimed: {self.claimed.value}, backend {self.backend})",
@@ -157,15 +160,12 @@ def optimal_table(
     ('optimal', (22, 62, 88, 62, 22), Fraction(0, 1))
     """
     question = _question(pmf, key_size, variance, epsilon, delta, sensitivity)
-    try:
-        chosen = Distance(distance)
-    except ValueError:
-        raise InputError("distance", f"must be one of {', '.join(Distance)}, not {distance!r}") from None
-    solver = get_backend("highs" if backend == "auto" else backend)
+    chosen = read_choice(Distance, distance, "distance")
+    solver = read_backend(backend)
     if reason := question.refutation():
         return TableSolution(chosen, question.key_size, solver.name, Claimed.INFEASIBLE, Verified.INFEASIBLE, reason)
     limit = {"time_limit": _SOLVER_SECONDS} if "time_limit" in solver.options else {}
-    given = {**limit, **(options or {})}
+    given = {**limit, **read_given(options)}
     run = Proposer(question, table_cost(chosen, question.ideal, question.key_size), solver, given)
     found = run.propose()
     return _prove(question, run, chosen, found)

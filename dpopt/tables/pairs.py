@@ -9,12 +9,13 @@ from fractions import Fraction
 from dpopt.arithmetic import Enclosure, log_enclosure
 from dpopt.pmf import Pmf
 from dpopt.privacy.divergence import hockey_stick
+from dpopt.record import Record
 
 __all__ = ["BothDirections", "PrivacyPairs", "privacy_pairs"]
 
 
-@dataclass(frozen=True)
-class BothDirections:
+@dataclass(frozen=True, repr=False)
+class BothDirections(Record):
     """delta(epsilon) for adding 1..m to the count (`forward`: p(z) against p(z - s)) and for taking away (`reverse`).
 
     Each is an exact enclosure, the largest over the shifts; only `worst` is a guarantee.
@@ -32,8 +33,8 @@ class BothDirections:
         )
 
 
-@dataclass(frozen=True)
-class PrivacyPairs:
+@dataclass(frozen=True, repr=False)
+class PrivacyPairs(Record):
     """The paper's pair (45)-(46) and the corrected pair of a key table, exactly.
 
     A largest ratio of neighbouring probabilities is rational, so delta *at* epsilon = ln(ratio) is rational as well
@@ -89,7 +90,8 @@ class PrivacyPairs:
         """The least epsilon at which nothing but the end masses contributes, in both directions; None: infinite."""
         return None if self.corrected_ratio is None else log_enclosure(self.corrected_ratio)
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         word = "holds" if self.paper_holds else "does not hold"
         lines = [
             f"paper (45)-(46)  epsilon {_or_infinite(self.paper_epsilon)}, delta {float(self.end_mass):.9g}: {word}"

@@ -16,6 +16,7 @@ from flint import arb, ctx, fmpz
 from dpopt.arithmetic import ball, exact_integer
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
+from dpopt.reading import read_choice
 from dpopt.tables.ideal import Ideal, ideal_pmf, read_ideal
 from dpopt.tables.key_table import KeyTable
 
@@ -47,13 +48,10 @@ def read_rule(rule: Rule | str) -> Rule:
     >>> read_rule("ceiling").name
     'CEILING'
     """
-    try:
-        return Rule(rule)
-    except ValueError:
-        raise InputError("rule", f"must be one of {', '.join(Rule)}, not {rule!r}") from None
+    return read_choice(Rule, rule, "rule")
 
 
-def key_table(pmf: Ideal, key_size: int, *, rule: Rule | str) -> KeyTable:
+def key_table(pmf: Ideal, key_size: int, *, rule: Rule | str = Rule.CEILING) -> KeyTable:
     """The key table of a pmf for K = `key_size` keys.
 
     Parameters
@@ -63,6 +61,7 @@ def key_table(pmf: Ideal, key_size: int, *, rule: Rule | str) -> KeyTable:
     key_size : int
         K, any integer >= 1 (2^64 and beyond included).
     rule : Rule or str
+        The paper's rule when left out.
 
     Returns
     -------

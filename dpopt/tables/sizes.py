@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpopt.arithmetic import Number, exact, exact_integer
+from dpopt.backends.registry import require_backend
 from dpopt.errors import InputError, NotVerifiedError
 from dpopt.proof.prove import Verified
+from dpopt.record import Record
 from dpopt.tables.ideal import Ideal, read_ideal
 from dpopt.tables.key_table import KeyTable
 from dpopt.tables.optimal import optimal_table
@@ -15,8 +17,8 @@ from dpopt.tables.quantise import Rule, key_table, read_rule
 __all__ = ["KeySizeSearch", "Refutation", "smallest_key_size"]
 
 
-@dataclass(frozen=True)
-class Refutation:
+@dataclass(frozen=True, repr=False)
+class Refutation(Record):
     """Why a key size does not do; `proved` is False where the optimal table could be neither found nor excluded."""
 
     key_size: int
@@ -24,8 +26,8 @@ class Refutation:
     proved: bool = True
 
 
-@dataclass(frozen=True)
-class KeySizeSearch:
+@dataclass(frozen=True, repr=False)
+class KeySizeSearch(Record):
     """The smallest power of two that does, its table, and a refutation of every smaller one.
 
     `found` is None when none up to the largest one does.
@@ -53,7 +55,8 @@ class KeySizeSearch:
         """Whether every smaller power of two is refuted exactly."""
         return all(refutation.proved for refutation in self.refutations)
 
-    def __str__(self) -> str:
+    def text(self) -> str:
+        """All of it for people; what is printed is cut to a screen."""
         lines = [f"{r.key_size}: {r.reason}{'' if r.proved else ' (not proved)'}" for r in self.refutations]
         last = "none does" if self.found is None else f"{self.found.key_size}: does, rule {self.rule}"
         return "\n".join([*lines, last])
@@ -89,6 +92,7 @@ def smallest_key_size(
     (4096, 12, 'the noise 11 is lost: no key yields it')
     """
     ideal, chosen = read_ideal(pmf), read_rule(rule)
+    require_backend(backend)
     limit = exact_integer(largest, "largest", at_least=1)
     if (epsilon is None) != (delta is None):
         missing = "epsilon" if epsilon is None else "delta"

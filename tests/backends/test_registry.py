@@ -23,7 +23,7 @@ from dpopt.backends import (
     unregister_backend,
 )
 from dpopt.backends.highs import Highs
-from dpopt.errors import BackendError
+from dpopt.errors import BackendError, InputError
 
 from .programs import linear, max_entropy, window_private
 
@@ -86,16 +86,16 @@ def test_a_replaced_built_in_comes_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("backend", "name", "message"),
+    ("backend", "name", "kind", "message"),
     [
-        ("dpopt.backends.highs:Highs", None, "name=..."),
-        ("dpopt.backends.highs", "x", "module:Class"),
-        (SimpleNamespace(name="x", solve=None), None, "it has no requires, options, availability, supports"),
-        (Mine(), "auto", "reserved"),
+        ("dpopt.backends.highs:Highs", None, InputError, "name=..."),
+        ("dpopt.backends.highs", "x", InputError, "module:Class"),
+        (SimpleNamespace(name="x", solve=None), None, InputError, "has no requires, options, availability, supports"),
+        (Mine(), "auto", BackendError, "reserved"),
     ],
 )
-def test_bad_registrations(backend: object, name: str | None, message: str) -> None:
-    with pytest.raises(BackendError, match=message):
+def test_bad_registrations(backend: object, name: str | None, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
         register_backend(backend, name=name)  # type: ignore[arg-type]
 
 

@@ -42,6 +42,23 @@ def test_privacy_as_json(dpopt_run) -> None:
     assert found["least_epsilon"][0]["epsilon"] < 1
 
 
+def test_privacy_decides(dpopt_run) -> None:
+    """An epsilon that the noise was made for is not rounded past, and yes or no is exact."""
+    found = dpopt.solve(dpopt.wasserstein(input=dpopt.poisson(3), epsilon="0.1", sensitivity=2))
+    found.certificate.save("c.json")
+    assert "delta 0 from epsilon 0.1 on" in dpopt_run("privacy c.json --sensitivity 2").out
+    epsilons = "--epsilon 0.1 --epsilon 0.0999999999999999999"
+    run = dpopt_run(f"privacy c.json --sensitivity 2 {epsilons} --delta 0 --delta 1e-9")
+    assert "(0.1, 0)-DP: yes, decided exactly" in run.out
+    assert "(0.0999999999999999999, 0)-DP: no, decided exactly" in run.out
+    assert "(0.0999999999999999999, 1e-9)-DP: yes, decided exactly" in run.out
+    assert "0      0.1\n" in run.out  # the least epsilon at delta 0
+    plain = dpopt_run("privacy c.json --sensitivity 2 --epsilon 0.1 --delta 0 --json").json()
+    assert plain["private"] == [{"epsilon": 0.1, "delta": 0.0, "private": True}]
+    finite = dpopt_run("privacy --D 11 --V 4 --epsilon 1 --delta 0")  # no epsilon at all reaches delta 0
+    assert finite.status == 0 and "(1, 0)-DP: no" in finite.out and "0      none\n" in finite.out
+
+
 def test_privacy_curve_and_csv(dpopt_run) -> None:
     found = dpopt_run("privacy --D 11 --V 10 --points 50 --csv curve.csv --json").json()
     rows = rows_of("curve.csv")

@@ -167,8 +167,8 @@ def test_laws_are_values(law: dp.Distribution) -> None:
     (lambda: dp.table(0, []), "weights: must hold at least one positive weight"),
     (lambda: dp.table(0, [0, 0]), "weights: must hold at least one positive weight"),
     (lambda: dp.table(0, [1, -1]), "weights[1]: must not be negative, not -1"),
-    (lambda: dp.table(0, "12"), "weights: must be a list of numbers >= 0"),
-    (lambda: dp.table(0, 3), "weights: must be a list of numbers >= 0"),
+    (lambda: dp.table(0, "12"), "weights: must be a list of numbers"),
+    (lambda: dp.table(0, 3), "weights: must be a list of numbers"),
     (lambda: dp.table(0, [1, "x"]), "weights[1]: must be a number"),
     (lambda: dp.table(None, [1]), "low: must be a number"),
 ])  # fmt: skip

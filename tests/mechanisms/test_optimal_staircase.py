@@ -92,7 +92,7 @@ def test_far_parameters() -> None:
     (lambda: best_r(701, 3), "epsilon: must be at most 700"),
     (lambda: best_r(1, 3, step=0), "step: must be positive, not 0"),
     (lambda: best_r(1, "1/2"), "sensitivity: must be at least the lattice step 1"),
-    (lambda: best_r(1, 3, cost="cube"), "cost: must be 'absolute' or 'square', not 'cube'"),
+    (lambda: best_r(1, 3, cost="cube"), "cost: must be one of absolute, square, not 'cube'"),
     (lambda: staircase_moment(1, 3, 0), "r: must be at least 1, not 0"),
     (lambda: staircase_moment(1, 3, 4), "r: must be at most the sensitivity in steps, 3, not 4"),
 ])  # fmt: skip

@@ -144,8 +144,8 @@ def test_a_selection_knows_its_variances() -> None:
     ("changed", "message"),
     [
         ({"measurements": []}, "measurements: must hold at least one"),
-        ({"measurements": 5}, "measurements: must be a sequence"),
-        ({"measurements": "55"}, "measurements: must be a sequence"),
+        ({"measurements": 5}, "measurements: must be a list of numbers"),
+        ({"measurements": "55"}, "measurements: must be a list of numbers"),
         ({"measurements": [1, True]}, r"measurements\[1\]: must be a number"),
         ({"gaps": [1, 2, 3]}, "gaps: must be 1 or 2 for 2 measurements, not 3"),
         ({"gaps": []}, "gaps: must be 1 or 2"),
@@ -234,9 +234,9 @@ def test_the_fractions_are_in_lowest_terms(k: int, data: st.DataObject) -> None:
 @pytest.mark.parametrize("odd", [{0: 5, 1: 4}, {5, 4}, frozenset({5, 4}), {5: 1, 4: 2}.keys()])
 def test_numbers_without_an_order_are_refused(odd: Any) -> None:
     top = TopK((4, 0), (5, 1), SelectionDesign(2, 1), secure=True)
-    with pytest.raises(InputError, match="measurements: must be a list in the order of the selected items, not a"):
+    with pytest.raises(InputError, match="measurements: must be a list of numbers in their order"):
         top.combine(odd, 1)
-    with pytest.raises(InputError, match="variances: must be a list in the order"):
+    with pytest.raises(InputError, match="variances: must be a list of numbers in their order"):
         top.combine([5, 4], odd)
     for argument in ("measurements", "gaps", "variances"):
         arguments = {"measurements": [5, 4], "gaps": [1, 1], "variances": [1, 1], argument: odd}

@@ -309,7 +309,7 @@ def test_what_a_chance_refuses() -> None:
     design = SelectionDesign(3, 1)
     with pytest.raises(InputError, match="scores: must be at least k = 3, not 2"):
         design.chance([1, 2])
-    with pytest.raises(InputError, match="chosen: must be 'set' or 'order', not 'all'"):
+    with pytest.raises(InputError, match="chosen: must be one of set, order, not 'all'"):
         design.chance([1, 2, 3], "all")
 
 

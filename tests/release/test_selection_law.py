@@ -362,13 +362,13 @@ def test_outcomes_next_to_impossible_are_bounded() -> None:
 @pytest.mark.parametrize("odd", [None, 3, "01", {0, 1}, {0: 1, 1: 0}])
 def test_what_is_no_sequence_is_refused(odd: Any) -> None:
     law = SelectionLaw((0, 0, 0), 2, Fraction(1))
-    with pytest.raises(InputError, match="gaps: must be a sequence of integers"):
+    with pytest.raises(InputError, match="gaps: must be a list of integers"):
         law.probability([0, 1], odd)
-    with pytest.raises(InputError, match="ids: must be a sequence of integers"):
+    with pytest.raises(InputError, match="ids: must be a list of integers"):
         law.chance_of(odd)
-    with pytest.raises(InputError, match="ids: must be a sequence of integers"):
+    with pytest.raises(InputError, match="ids: must be a list of integers"):
         law.probability(odd, [0, 1])
-    with pytest.raises(InputError, match="values: must be a sequence of integers"):
+    with pytest.raises(InputError, match="values: must be a list of integers"):
         SelectionLaw(odd, 2, Fraction(1))
 
 

@@ -292,7 +292,7 @@ def test_the_command_refuses(words: str, message: str, capsys: pytest.CaptureFix
         (lambda: pmfs_of_exponential_noise(["x"]), "rates[0]"),
         (lambda: wasserstein_against_epsilon([]), "epsilons"),
         (lambda: wasserstein_against_epsilon([0], inputs=[dp.point(0)]), "epsilon"),
-        (lambda: wasserstein_against_sensitivity([1], widths=[0], inputs=[dp.point(0)]), "width"),
+        (lambda: wasserstein_against_sensitivity([1], widths=[0], inputs=[dp.point(0)]), "widths[0]"),
         (lambda: optimum_beside_relaxation(half_width=-1), "half_width"),
     ],
 )

@@ -159,7 +159,7 @@ def test_every_integer_type_is_taken(width: str) -> None:
         (lambda: noise(TABLE, "12"), "keys: must be a sequence"),  # type: ignore[call-overload]
         (lambda: noise(TABLE, ["1"]), r"keys\[0\]: must be an integer"),  # type: ignore[list-item]
         (lambda: noise(TABLE, [1, 2**70]), "keys: must lie in 0..255"),
-        (lambda: noise((23, 62), 1), "table: must be a KeyTable, not tuple"),  # type: ignore[call-overload]
+        (lambda: noise((23, 62), 1), "table: must be a KeyTable or have one as its attribute 'table', not tuple"),  # type: ignore[call-overload]
         (lambda: cell_keys([1], [0, 1], 256), "cells: must give one cell for each of the 1 record keys"),
         (lambda: cell_keys([256], [0], 256), "record_keys: must lie in 0..255"),
         (lambda: cell_keys([-1], [0], 256), "record_keys: must lie in 0..255"),

@@ -8,21 +8,43 @@ that is right, if not clever, for a family that says nothing. Float rows for a s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from dpopt.arithmetic import Enclosure, exp_enclosure
+from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf, Tails
+from dpopt.problem.support import Support
 
 if TYPE_CHECKING:
     from dpopt.problem.families.expectation import ExpectationTerm
 
-__all__ = ["Cut", "Decay", "Guarantee", "ObjectiveTerm", "Tail", "Term", "TermCheck", "Window"]
+__all__ = [
+    "GIVE_A_SUPPORT",
+    "Asked",
+    "Cut",
+    "Decay",
+    "Guarantee",
+    "ObjectiveTerm",
+    "Tail",
+    "Term",
+    "TermCheck",
+    "Window",
+    "require_function",
+]
+
+GIVE_A_SUPPORT = "give a support such as [support] type = 'integers', low = -100, high = 100"
 
 Window = tuple[int, int] | None  # the lattice indices of a finite support; None for all points
+
+
+def require_function(function: object, argument: str) -> None:
+    """Refuse what is no function of the lattice index."""
+    if not isinstance(function, LatticeFunction):
+        raise InputError(argument, f"must be a LatticeFunction of the lattice index, not {function!r}")
 
 
 class TermCheck(NamedTuple):
@@ -72,6 +94,14 @@ class Decay(NamedTuple):
     is_strict: bool = False
 
 
+class Asked(NamedTuple):
+    """The question that a family stands in: its support, the linear part of its objective, all that constrains it."""
+
+    support: Support
+    cost: LatticeFunction
+    terms: tuple[Term, ...]
+
+
 class Guarantee(NamedTuple):
     """The privacy that is asked for: delta 0 for pure DP, None where it is the objective; shifts in lattice steps."""
 
@@ -99,6 +129,9 @@ class _Described:
     def is_symmetric(self) -> bool:
         """Whether a pmf's mirror image about 0 does as well as the pmf, and folding a program in two is worth it."""
         return False
+
+    def refuse(self, asked: Asked) -> None:
+        """Raise `InputError` where no finite exact answer exists because of it, with the way out."""
 
     def row_count(self, size: int) -> int:
         """About how many rows it makes in a program over `size` points."""
@@ -206,3 +239,33 @@ class ObjectiveTerm(_Described):
     @property
     def is_symmetric(self) -> bool:
         return self.cost.is_even
+
+    def refuse(self, asked: Asked) -> None:
+        """A cost that falls without bound has no least expectation, unless a bounded moment holds it."""
+        if asked.support.is_finite:
+            return
+        for side, name in enumerate(("left", "right")):
+            price = self.cost.outward[side]
+            if len(price) <= 1 or price[-1] > 0 or _is_held(side, len(price), asked.terms):
+                continue
+            why = "falls without bound, and no constraint holds it"
+            if _is_held(side, len(price) - 1, asked.terms):
+                why = "falls as fast as a bounded moment grows, so that mass may escape and no optimum need be attained"
+            raise InputError(
+                "", f"the cost {why} on the {name}: bound a moment that grows faster from above, or {GIVE_A_SUPPORT}"
+            )
+
+
+def _is_held(side: int, size: int, terms: Iterable[Term]) -> bool:
+    """Whether a bounded moment grows faster on this side than a polynomial of so many coefficients falls.
+
+    Then no mass escapes, and the optimum is attained. The moment itself must not fall on either side, where mass far
+    out would pay for it.
+    """
+    for term in (bound for part in terms for bound in part.expectations):
+        ends = term.of.outward
+        for bound, sign in ((term.at_most, 1), (term.at_least, -1)):
+            rises = all(len(end) <= 1 or sign * end[-1] > 0 for end in ends)
+            if bound is not None and rises and len(ends[side]) > size:
+                return True
+    return False

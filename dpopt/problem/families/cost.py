@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpopt.arithmetic import Enclosure
+from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
-from dpopt.problem.families.base import ObjectiveTerm
+from dpopt.problem.families.base import GIVE_A_SUPPORT, Asked, ObjectiveTerm, require_function
 
 __all__ = ["CostTerm", "EntropyTerm"]
 
@@ -18,6 +19,9 @@ class CostTerm(ObjectiveTerm):
     """Minimise the expectation of a function."""
 
     of: LatticeFunction
+
+    def __post_init__(self) -> None:
+        require_function(self.of, "of")
 
     @property
     def cost(self) -> LatticeFunction:
@@ -38,6 +42,12 @@ class EntropyTerm(ObjectiveTerm):
 
     def value(self, pmf: Pmf) -> Enclosure:
         return pmf.entropy
+
+    def refuse(self, asked: Asked) -> None:
+        if not asked.support.is_finite:
+            raise InputError(
+                "", f"max-entropy on all integers has Gaussian tails, not a finite description: {GIVE_A_SUPPORT}"
+            )
 
     @property
     def is_symmetric(self) -> bool:

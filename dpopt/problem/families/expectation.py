@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self
 
+from dpopt.arithmetic import exact
+from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
-from dpopt.problem.families.base import Cut, Term, TermCheck, Window
+from dpopt.problem.families.base import GIVE_A_SUPPORT, Asked, Cut, Term, TermCheck, Window, require_function
 
 __all__ = ["ExpectationTerm"]
 
@@ -26,6 +28,12 @@ class ExpectationTerm(Term):
     at_least: Fraction | None = None
     at_most: Fraction | None = None
     is_linear: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_function(self.of, "of")
+        for side in ("at_least", "at_most"):
+            if getattr(self, side) is not None:
+                object.__setattr__(self, side, exact(getattr(self, side), side))
 
     # --- what it means
 
@@ -51,6 +59,20 @@ class ExpectationTerm(Term):
     @property
     def expectations(self) -> tuple[ExpectationTerm, ...]:
         return (self,)
+
+    def refuse(self, asked: Asked) -> None:
+        """A bound that far-out mass can meet at vanishing cost is not attained (theory of infinite supports, 7)."""
+        if asked.support.is_finite or (self.at_least == self.at_most == 0 and self.of.is_odd and asked.cost.is_even):
+            return  # the mirror image costs the same: mass far out never helps a zero mean
+        for function, price in zip(self.of.outward, asked.cost.outward, strict=True):
+            if len(function) <= max(len(price), 1):
+                continue
+            if (self.at_least is not None and function[-1] > 0) or (self.at_most is not None and function[-1] < 0):
+                raise InputError(
+                    "",
+                    "mass escapes far out: this bound can be met by ever less mass ever farther away, so no optimum is "
+                    f"attained. Bound it from the other side, use a cost that grows as fast, or {GIVE_A_SUPPORT}",
+                )
 
     @property
     def is_equality(self) -> bool:

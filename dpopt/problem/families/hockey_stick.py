@@ -9,12 +9,23 @@ from math import ceil, expm1, log1p
 from typing import NamedTuple, Self
 
 from dpopt.arithmetic import Enclosure, exp_enclosure
+from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
 from dpopt.privacy.divergence import hockey_stick, worst_hockey_stick
 from dpopt.privacy.majorant import least_majorant
 from dpopt.privacy.shifts import deciding_shifts, explicit_weights
-from dpopt.problem.families.base import Cut, Decay, Guarantee, ObjectiveTerm, Term, TermCheck, Window
+from dpopt.problem.families.base import (
+    GIVE_A_SUPPORT,
+    Asked,
+    Cut,
+    Decay,
+    Guarantee,
+    ObjectiveTerm,
+    Term,
+    TermCheck,
+    Window,
+)
 
 __all__ = ["Event", "HockeyStickTerm", "MinDeltaTerm"]
 
@@ -72,6 +83,18 @@ class HockeyStickTerm(Term):
         return Cut(indicator - moved.scaled(exp_enclosure(self.epsilon).upper), self.delta)
 
     # --- how it is solved
+
+    def refuse(self, asked: Asked) -> None:
+        if asked.support.is_finite:
+            return
+        if any(term.tail is not None for term in asked.terms):
+            raise InputError(
+                "", f"approx-dp beside pure-dp needs a finite support or one of the two alone: {GIVE_A_SUPPORT}"
+            )
+        if min(map(len, asked.cost.outward)) <= 1:
+            raise InputError(
+                "", f"approx-dp with a bounded cost on all integers has no attained optimum: {GIVE_A_SUPPORT}"
+            )
 
     def row_count(self, size: int) -> int:
         return 2 * min(self.shift, size) * size
@@ -133,6 +156,12 @@ class MinDeltaTerm(ObjectiveTerm):
             if upper - lower <= upper / (1 << 40) or bits > 8192:
                 return Enclosure(lower, upper)
             bits *= 2
+
+    def refuse(self, asked: Asked) -> None:
+        if not asked.support.is_finite:
+            raise InputError(
+                "", f"min-delta on all integers has no minimum (spreading out always helps): {GIVE_A_SUPPORT}"
+            )
 
     def row_count(self, size: int) -> int:
         return 2 * min(self.shift, size) * size

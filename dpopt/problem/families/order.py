@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self
 
+from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
-from dpopt.problem.families.base import Cut, Term, TermCheck, Window
+from dpopt.problem.families.base import GIVE_A_SUPPORT, Asked, Cut, Term, TermCheck, Window
 
 __all__ = ["OrderTerm"]
 
@@ -44,6 +45,13 @@ class OrderTerm(Term):
         if witness < self.mode:
             return Cut(LatticeFunction(witness, (one, -self.share)), Fraction(0))
         return Cut(LatticeFunction(witness - 1, (-self.share, one)), Fraction(0))
+
+    def refuse(self, asked: Asked) -> None:
+        window = asked.support.window
+        if window is None:
+            raise InputError("", f"unimodal on all integers has no proof yet: {GIVE_A_SUPPORT}")
+        if not window[0] <= self.mode <= window[1]:
+            raise InputError("mode", f"must lie in the support, not {self.mode * asked.support.step}")
 
     def row_count(self, size: int) -> int:
         return size

@@ -8,15 +8,17 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from dpopt.arithmetic import exp_enclosure, log_enclosure
+from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
 from dpopt.privacy.majorant import least_majorant
 from dpopt.privacy.ratios import largest_ratio, sliding_argmax
 from dpopt.privacy.shifts import explicit_weights
-from dpopt.problem.families.base import Cut, Decay, Guarantee, Tail, Term, TermCheck, Window
+from dpopt.problem.families.base import GIVE_A_SUPPORT, Asked, Cut, Decay, Guarantee, Tail, Term, TermCheck, Window
 
 __all__ = ["RatioTerm"]
 
+_LEAST_EPSILON = Fraction(1, 10**6)  # on all integers
 _INFINITE = Fraction(10**6)  # stands for the loss of a mass beside a zero
 
 
@@ -63,6 +65,25 @@ class RatioTerm(Term):
         return Cut(LatticeFunction(min(i, j), tuple(table)), Fraction(0))
 
     # --- how it is solved
+
+    def refuse(self, asked: Asked) -> None:
+        if asked.support.is_finite and not self.inside_window:
+            raise InputError(
+                "",
+                "pure-dp is impossible on a finite support (an output next to the edge tells the neighbours apart). "
+                "Ways out: drop low and high; ask for approx-dp with a delta; or set boundary = 'window' to compare "
+                "points inside the support only, and read the true (epsilon, delta) off the solution",
+            )
+        if asked.support.is_finite:
+            return
+        if self.epsilon < _LEAST_EPSILON:
+            raise InputError(
+                "epsilon",
+                f"must be at least {_LEAST_EPSILON} on all integers (nothing there is 0-DP, and the noise would be "
+                f"wider than any solver resolves): {GIVE_A_SUPPORT}",
+            )
+        if self.inside_window:
+            raise InputError("boundary", f"'window' needs a finite support: {GIVE_A_SUPPORT}, or leave boundary out")
 
     def row_count(self, size: int) -> int:
         return 2 * min(self.shift, size) * size

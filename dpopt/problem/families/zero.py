@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
-from dpopt.problem.families.base import Cut, Term, TermCheck, Window
+from dpopt.problem.families.base import Asked, Cut, Term, TermCheck, Window
+from dpopt.reading import read_integers
 
 __all__ = ["ZeroTerm"]
 
@@ -20,6 +22,9 @@ class ZeroTerm(Term):
     indices: tuple[int, ...]
     is_linear: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "indices", read_integers(self.indices, "indices"))
+
     def check(self, pmf: Pmf, window: Window) -> TermCheck:
         mass = sum((pmf.weight(k) for k in self.indices), Fraction(0)) / pmf.total
         return TermCheck(mass == 0, -mass)
@@ -29,6 +34,10 @@ class ZeroTerm(Term):
 
     def function(self, witness: int) -> Cut:
         return Cut(LatticeFunction(witness, (Fraction(1),)), Fraction(0))
+
+    def refuse(self, asked: Asked) -> None:
+        if not asked.support.is_finite and any(term.tail is not None for term in asked.terms):
+            raise InputError("", "forbidden contradicts pure-dp: epsilon-DP noise has mass at every integer; drop one")
 
     def row_count(self, size: int) -> int:
         return 0  # bounds of columns

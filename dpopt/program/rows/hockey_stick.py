@@ -85,8 +85,9 @@ class HockeyStickBlock(Block):
         pairs = self.pair_k.shape[0]
         weights = np.maximum(-self.own(y), 0.0)
         events, bounds = weights[:pairs], weights[pairs:]
-        if self.owner < 0 and bounds.sum() > 1:
-            events, bounds = events / bounds.sum(), bounds / bounds.sum()
+        with np.errstate(over="ignore", invalid="ignore"):  # multipliers are whatever a solver claims
+            if self.owner < 0 and bounds.sum() > 1:
+                events, bounds = events / bounds.sum(), bounds / bounds.sum()
         shifts = []
         for number, s in enumerate(self.shifts.tolist()):
             bound = integers(bounds[number : number + 1], scale)[0]
