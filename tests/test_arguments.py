@@ -87,8 +87,8 @@ EXAMPLES: dict[str, Mapping[str, Any]] = {
     "target": {"epsilon": 1, "delta": "1e-3", "family": "any", "sensitivity": 1, "then": "min-delta", "name": "n"},
     "wasserstein": {"input": dp.poisson(1), "epsilon": 1, "sensitivity": 1, "name": "n"},
     # --- what an extension is made of
-    "CostTerm": {"function": dp.LatticeFunction.constant(1)},
-    "ExpectationTerm": {"function": dp.LatticeFunction.constant(1), "at_least": 0, "at_most": 2},
+    "CostTerm": {"of": dp.LatticeFunction.constant(1)},
+    "ExpectationTerm": {"of": dp.LatticeFunction.constant(1), "at_least": 0, "at_most": 2},
     "LatticeFunction": {"start": 0, "table": (1, 2), "left": (0,), "right": (0,)},
     "ZeroTerm": {"indices": (1, 2)},
     "get_backend": {"name": "highs"},
