@@ -17,7 +17,7 @@ from dpopt.problem.parts import Check
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Target
 from dpopt.proof.prove import Verified
-from dpopt.writing import write_file
+from dpopt.files.writing import write_file
 
 __all__ = ["Certificate", "Design", "Repair", "Solution"]
 
@@ -29,10 +29,14 @@ class Certificate:
     data: Mapping[str, Any]
 
     def save(self, path: str | Path) -> None:
-        """Write the certificate as JSON (in one step: a failure leaves no half-written file)."""
+        """Write the certificate as JSON, over an older file (in one step: a failure leaves what was there)."""
+        write_file(path, self.to_json())
+
+    def to_json(self) -> str:
+        """The text that `save` writes."""
         if not self.data:
             raise InputError("certificate", "there is none to save: nothing was proved")
-        write_file(path, json.dumps(self.data, indent=1) + "\n")
+        return json.dumps(self.data, indent=1) + "\n"
 
     def __bool__(self) -> bool:
         return bool(self.data)

@@ -17,7 +17,7 @@ import typer
 from dpopt.cli.door import NOT_PROVED, PROVED, Result
 from dpopt.errors import InputError
 from dpopt.plugins import load_plugin
-from dpopt.writing import write_file
+from dpopt.files.writing import write_file
 
 if TYPE_CHECKING:
     from dpopt.solution import Solution

@@ -5,8 +5,6 @@ Cells are nearest floats: of rationals, or of enclosures that are narrower than 
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -15,6 +13,7 @@ from typing import Any
 from dpopt.arithmetic import Enclosure, Number, exact
 from dpopt.distributions import Distribution
 from dpopt.errors import InputError
+from dpopt.files.csv_table import csv_text
 from dpopt.pmf import Pmf
 from dpopt.text import aligned
 
@@ -81,11 +80,7 @@ class Figure:
 
     def to_csv(self) -> str:
         """The table as CSV text (comma, decimal point, one header line); None is an empty cell."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(self.rows)
-        return out.getvalue()
+        return csv_text(self.columns, self.rows)
 
     def __str__(self) -> str:
         return "\n".join(
