@@ -12,12 +12,12 @@ from typing import Any
 from dpopt.arithmetic import Enclosure
 from dpopt.backends.base import Claimed
 from dpopt.errors import InputError, NotVerifiedError
+from dpopt.files.writing import write_file
 from dpopt.pmf import Pmf
 from dpopt.problem.parts import Check
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Target
 from dpopt.proof.prove import Verified
-from dpopt.files.writing import write_file
 
 __all__ = ["Certificate", "Design", "Repair", "Solution"]
 

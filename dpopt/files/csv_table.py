@@ -202,7 +202,7 @@ class CsvTable:
         """A column as exact numbers; whole ones, the most of them, at the speed of int."""
         cells = self.cells(place)
         signed = [row for row, cell in enumerate(cells) if "," in cell or "." in cell]
-        decimal, found = self.format.decimal or ".", ()
+        decimal, found = self.format.decimal or ".", tuple[Found, ...]()
         if signed and self.format.decimal is None:
             decimal, found = self._decimal(cells, signed, place)
         return Column(

@@ -77,7 +77,17 @@ def file_kind(content: bytes) -> FileKind:
             return FileKind.PROBLEM
     except (ValueError, RecursionError):
         pass
-    return _kind_of_text(content)
+    return FileKind.JSON if content.lstrip()[:1] == b"[" and _is_json(content) else _kind_of_text(content)
+
+
+def _is_json(content: bytes) -> bool:
+    try:
+        json.loads(content)
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+    return True
 
 
 def _kind_of_json(content: bytes) -> FileKind:

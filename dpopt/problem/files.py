@@ -45,7 +45,8 @@ def parse_problem(content: bytes, name: str, folder: Path) -> Problem | Target:
 
     Examples
     --------
-    >>> parse_problem(b'[target]\\nepsilon = 1\\ndelta = "1e-5"\\nfamily = "analytic"\\n', "standard input", Path()).epsilon
+    >>> content = b'[target]\\nepsilon = 1\\ndelta = "1e-5"\\nfamily = "analytic"\\n'
+    >>> parse_problem(content, "standard input", Path()).epsilon
     Fraction(1, 1)
     """
     return _question(_parse_table(content, name, folder))

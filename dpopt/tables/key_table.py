@@ -205,7 +205,9 @@ class KeyTable:
         return cls(data["start"], data["counts"], data["key_size"])
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """The table as CSV text (comma, decimal point, one header line), also written to `path` when given, over an older file.
+        """The table as CSV text (comma, decimal point, one header line).
+
+        With a `path` it is written there as well, over an older file.
 
         >>> print(KeyTable(-1, (1, 2, 1), 4).to_csv().strip())
         noise,count,cumulative

@@ -433,7 +433,7 @@ def test_csv_input(tmp_path: Path) -> None:
     ("visits,people\n1,0\n", r"counts\.csv: has no positive count"),
     ("visits,people\n", r"counts\.csv: needs a line of column names and at least one row below it"),
     ("visits,people\n0,1\n9999999,1\n", r"counts\.csv: spans 10000000 values"),
-    ("visits;people\n1;2\n", r"objective\.input\.value: 'visits' is not a column"),
+    ("visits;people\n1;2\n", r'objective\.input\.delimiter: is missing: .*counts\.csv seems to need delimiter = ";"'),
 ])  # fmt: skip
 def test_csv_errors(content: str | None, message: str, tmp_path: Path) -> None:
     """Every defect of the data names the file and line, or the key of the problem file."""
