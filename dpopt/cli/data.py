@@ -21,6 +21,7 @@ InsecureSeed = Annotated[
     int | None,
     typer.Option("--insecure-seed", metavar="N", help="Repeatable draws, for tests only: the seed undoes the noise."),
 ]
+_DATA = (FileKind.CSV, FileKind.KEY_TABLE)
 Delimiter = Annotated[
     str | None, typer.Option(metavar="C", help="What stands between the cells of the CSV file, such as ';' or tab.")
 ]
@@ -34,11 +35,15 @@ def read_data(path: Path, delimiter: str | None, encoding: str | None, decimal: 
         given = CsvFormat(delimiter, encoding, decimal)
     except InputError as error:
         raise InputError(f"--{error.location}", error.problem) from None
-    content = read_input(path, " as CSV")
+    content, name = read_input(path, " as CSV"), name_of(path)
     try:
-        return read_csv(content, name_of(path), given, say=option_words)
+        table = read_csv(content, name, given, say=option_words)
     except InputError as error:
-        raise unexpected(content, name_of(path), (FileKind.CSV,)) or error from None
+        raise unexpected(content, name, _DATA) or error from None
+    wrong = unexpected(content, name, _DATA) if len(table.heading) == 1 else None  # any text can be one column
+    if wrong is not None:
+        raise wrong
+    return table
 
 
 def found_in(table: CsvTable, *columns: Column) -> str:

@@ -77,10 +77,10 @@ class CsvFormat:
     --------
     >>> CsvFormat(delimiter="tab").delimiter
     '\\t'
-    >>> CsvFormat(delimiter=",", decimal=",")
+    >>> CsvFormat(decimal=" ")
     Traceback (most recent call last):
     ...
-    dpopt.errors.InputError: decimal: must not be the delimiter ','
+    dpopt.errors.InputError: decimal: must be '.' or ',', not ' '
     """
 
     delimiter: str | None = None
@@ -97,15 +97,13 @@ class CsvFormat:
             object.__setattr__(self, "delimiter", named)
         if self.encoding is not None:
             try:
-                b"".decode(self.encoding)
+                b"a".decode(self.encoding, "ignore")  # Python looks no encoding up for nothing
             except (LookupError, TypeError, ValueError):
                 raise InputError(
                     "encoding", f"must be a text encoding such as utf-8, latin-1 or cp1252, not {self.encoding!r}"
                 ) from None
         if self.decimal not in (None, ".", ","):
             raise InputError("decimal", f"must be '.' or ',', not {self.decimal!r}")
-        if self.decimal is not None and self.decimal == self.delimiter:
-            raise InputError("decimal", f"must not be the delimiter {self.decimal!r}")
 
 
 class Found(NamedTuple):
@@ -223,7 +221,7 @@ class CsvTable:
         signs = [sign for sign, each in can.items() if all(each)]
         first = cells[doubtful[0]]
         if len(signs) == 2:
-            ways = (f"{self.say('decimal', sign)} reads {exact(_with_point(first, sign), '')}" for sign in signs)
+            ways = (f"{self.say('decimal', sign)} reads {_with_point(first, sign)}" for sign in signs)
             raise InputError(self.where(doubtful[0], place), f"{first!r} can be two numbers: {', '.join(ways)}")
         if not signs and all(map(any, zip(*can.values(), strict=True))):
             other = next(cells[row] for row, fits in zip(signed, can[","], strict=True) if not fits)
@@ -292,8 +290,6 @@ def read_csv(
         delimiter = _delimiter(text, name, say)
         if delimiter != ",":
             found += (Found("delimiter", delimiter, "its heading has no other"),)
-    if delimiter == given.decimal:
-        raise InputError(name, f"has {delimiter!r} between its cells: it cannot be the decimal sign as well")
     records = tuple(_records(text, delimiter, name))
     table = CsvTable(name, records, CsvFormat(delimiter, encoding, given.decimal), found, mark, say)
     _check(table)
@@ -311,7 +307,7 @@ def _decoded(
     if not mark and given in ("utf-16", "utf-32"):
         ways = " or ".join(say("encoding", f"{given}-{order}") for order in ("le", "be"))
         raise InputError(name, f"has no byte order mark that says which {given} it is: say {ways}")
-    actual = announced if mark or given == family else given
+    actual = announced if mark or given == family or encoding is None else encoding
     found: tuple[Found, ...] = ()
     if encoding is None and announced != "utf-8":
         found = (Found("encoding", announced, "it begins with that byte order mark"),)

@@ -32,12 +32,12 @@ class FileKind(StrEnum):
 
 
 _USES = {
-    FileKind.PROBLEM: "dpopt solve {0} --certificate OUT solves it and writes a certificate",
-    FileKind.CERTIFICATE: "dpopt verify {0} checks it, dpopt privacy {0} says what its noise guarantees",
-    FileKind.PMF: "dpopt privacy {0} says what it guarantees",
-    FileKind.KEY_TABLE: "dpopt privacy {0} says what it guarantees",
+    FileKind.PROBLEM: "`dpopt solve` with --certificate OUT solves it and writes a certificate",
+    FileKind.CERTIFICATE: "`dpopt verify` checks it, `dpopt privacy` says what its noise guarantees",
+    FileKind.PMF: "`dpopt privacy` says what it guarantees",
+    FileKind.KEY_TABLE: "`dpopt privacy` says what it guarantees",
     FileKind.PRINTED: "its numbers are rounded; --certificate OUT writes the exact ones",
-    FileKind.CSV: "dpopt add-noise and dpopt top-k read one; a problem file names one as an input of type csv",
+    FileKind.CSV: "`dpopt add-noise` and `dpopt top-k` read one; a problem file names one as an input of type csv",
 }
 
 
@@ -125,7 +125,7 @@ def unexpected(content: bytes, name: str, expected: Collection[FileKind]) -> Inp
     Examples
     --------
     >>> print(unexpected(b"area,count\\nnorth,3\\n", "counts.csv", (FileKind.CERTIFICATE,)))
-    counts.csv: must be a certificate (JSON, written by --certificate); this is a CSV table: dpopt add-noise and ...
+    counts.csv: must be a certificate (JSON, written by --certificate); this is a CSV table: `dpopt add-noise` and ...
     >>> unexpected(b'{"kind": ', "cut.json", (FileKind.CERTIFICATE,)) is None
     True
     """
@@ -134,11 +134,11 @@ def unexpected(content: bytes, name: str, expected: Collection[FileKind]) -> Inp
         return None
     words = [_EXPECTED[wanted] for wanted in expected]
     wanted = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
-    return InputError(name, f"must be {wanted}; this is {_described(kind, content, name)}")
+    return InputError(name, f"must be {wanted}; this is {_described(kind, content)}")
 
 
-def _described(kind: FileKind, content: bytes, name: str) -> str:
+def _described(kind: FileKind, content: bytes) -> str:
     if kind is FileKind.TEXT:
         first = content.decode("utf-8-sig", "replace").split(maxsplit=1)[0]
         return f"text that begins with {first if len(first) <= _SHOWN else first[:_SHOWN] + '...'!r}"
-    return kind + (f": {_USES[kind].format(name)}" if kind in _USES else "")
+    return kind + (f": {_USES[kind]}" if kind in _USES else "")
