@@ -21,7 +21,7 @@ InsecureSeed = Annotated[
     int | None,
     typer.Option("--insecure-seed", metavar="N", help="Repeatable draws, for tests only: the seed undoes the noise."),
 ]
-_DATA = (FileKind.CSV, FileKind.KEY_TABLE)
+_DATA = (FileKind.CSV,)
 Delimiter = Annotated[
     str | None, typer.Option(metavar="C", help="What stands between the cells of the CSV file, such as ';' or tab.")
 ]

@@ -32,7 +32,7 @@ __all__ = [
     "read_noise",
 ]
 
-_SOURCES = (FileKind.CERTIFICATE, FileKind.PMF, FileKind.KEY_TABLE)
+_SOURCES = (FileKind.CERTIFICATE, FileKind.PMF, FileKind.KEY_TABLE, FileKind.KEY_TABLE_CSV)
 _LARGEST = 10**6  # of D and of a sensitivity: what is larger takes minutes and gigabytes
 
 Source = Annotated[

@@ -22,7 +22,8 @@ class FileKind(StrEnum):
     PROBLEM = "a problem file"
     CERTIFICATE = "a certificate"
     PMF = "a pmf"
-    KEY_TABLE = "a key table"
+    KEY_TABLE = "a key table (JSON)"
+    KEY_TABLE_CSV = "a key table (CSV)"
     PRINTED = "what --json printed"
     CSV = "a CSV table"
     JSON = "JSON of another kind"
@@ -36,6 +37,7 @@ _USES = {
     FileKind.CERTIFICATE: "`dpopt verify` checks it, `dpopt privacy` says what its noise guarantees",
     FileKind.PMF: "`dpopt privacy` says what it guarantees",
     FileKind.KEY_TABLE: "`dpopt privacy` says what it guarantees",
+    FileKind.KEY_TABLE_CSV: "`dpopt privacy` says what it guarantees",
     FileKind.PRINTED: "its numbers are rounded; --certificate OUT writes the exact ones",
     FileKind.CSV: "`dpopt add-noise` and `dpopt top-k` read one; a problem file names one as an input of type csv",
 }
@@ -45,17 +47,19 @@ _EXPECTED = {
     FileKind.PROBLEM: "a problem file (TOML)",
     FileKind.CERTIFICATE: "a certificate (JSON, written by --certificate)",
     FileKind.PMF: "a pmf (JSON)",
-    FileKind.KEY_TABLE: f"a key table (JSON, or CSV with the columns {', '.join(_KEY_TABLE)})",
+    FileKind.KEY_TABLE: "a key table (JSON)",
+    FileKind.KEY_TABLE_CSV: f"a key table (CSV with the columns {', '.join(_KEY_TABLE)})",
     FileKind.CSV: "a CSV table",
 }
 _OF_JSON = frozenset({FileKind.JSON})
 _OF_TEXT = frozenset({FileKind.TEXT, FileKind.EMPTY})
-_DAMAGED = {  # what a file of a kind looks like when something is wrong in it
+_CAN_BE = {  # what else a file of a kind can look like, mostly when something is wrong in it
     FileKind.PROBLEM: _OF_TEXT,
     FileKind.CERTIFICATE: _OF_JSON,
     FileKind.PMF: _OF_JSON,
     FileKind.KEY_TABLE: _OF_JSON,
-    FileKind.CSV: _OF_TEXT,
+    FileKind.KEY_TABLE_CSV: frozenset(),
+    FileKind.CSV: _OF_TEXT | {FileKind.KEY_TABLE_CSV},
 }
 _SHOWN = 40
 
@@ -66,7 +70,7 @@ def file_kind(content: bytes) -> FileKind:
     Examples
     --------
     >>> file_kind(b'[target]\\nepsilon = 1\\n'), file_kind(b'noise,count,cumulative\\n0,1,1\\n')
-    (<FileKind.PROBLEM: 'a problem file'>, <FileKind.KEY_TABLE: 'a key table'>)
+    (<FileKind.PROBLEM: 'a problem file'>, <FileKind.KEY_TABLE_CSV: 'a key table (CSV)'>)
     """
     if not content.strip():
         return FileKind.EMPTY
@@ -111,7 +115,7 @@ def _kind_of_text(content: bytes) -> FileKind:
         except InputError:
             continue
         if table.heading == _KEY_TABLE:
-            return FileKind.KEY_TABLE
+            return FileKind.KEY_TABLE_CSV
         is_data = len(table.heading) > 1 or all(map(str.isdecimal, table.cells(0)))
         return FileKind.CSV if is_data else FileKind.TEXT
     return FileKind.BINARY if b"\0" in content else FileKind.TEXT
@@ -130,7 +134,7 @@ def unexpected(content: bytes, name: str, expected: Collection[FileKind]) -> Inp
     True
     """
     kind = file_kind(content)
-    if kind in expected or any(kind in _DAMAGED[wanted] for wanted in expected):
+    if kind in expected or any(kind in _CAN_BE[wanted] for wanted in expected):
         return None
     words = [_EXPECTED[wanted] for wanted in expected]
     wanted = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))

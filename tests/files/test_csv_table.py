@@ -1,4 +1,4 @@
-"""The CSV reader and writer: whatever is written reads back, rows keep their places, and no doubt is settled silently."""
+"""The CSV reader and writer: what is written reads back, rows keep their places, no doubt is settled in silence."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dpopt.files.csv_table import CsvFormat, csv_text, read_csv
 
 some = settings(derandomize=True, max_examples=80, deadline=None)
 MARKS = {"utf-8": b"", "utf-8-sig": codecs.BOM_UTF8, "utf-16": codecs.BOM_UTF16}
-CELLS = st.text(st.sampled_from('ab1,;"\t|\r\n \ufeff\u2028\x0bé') | st.characters(exclude_categories=["Cs"]), max_size=5)
-CELLS = CELLS.filter(lambda cell: "\0" not in cell)
+SIGNS = st.sampled_from('ab1,;"\t|\r\n \ufeff\u2028\x0bé')
+CELLS = st.text(SIGNS | st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
 TABLES = st.integers(1, 3).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=5))
 
 
@@ -102,7 +102,7 @@ def test_numbers_and_what_is_found(content: str, given: dict[str, str], numbers:
 @pytest.mark.parametrize(
     ("content", "given", "said"),
     [
-        (b'a,n\nx,"8,120"\n', {}, r"d\.csv:2: n: '8,120' can be two numbers: decimal='\.' reads 8120, decimal=',' reads"),
+        (b'a,n\nx,"8,120"\n', {}, r"d\.csv:2: n: '8,120' can be two numbers: decimal='\.' reads 8120, decimal=','"),
         (b"a;n\nx;8.120\n", {}, r"'8\.120' can be two numbers: decimal='\.' reads 8\.120, decimal=',' reads 8120"),
         (b"a;n\nx;1.5\ny;1,5\n", {}, "'1,5' here and '1.5' in the same column cannot both be read"),
         (b"a;n\nx;1,5,5\n", {}, "n: must be a number"),
@@ -112,7 +112,7 @@ def test_numbers_and_what_is_found(content: str, given: dict[str, str], numbers:
         ("K\xf6ln,n\nx,7\n".encode("latin-1"), {}, "0xf6 on line 1; name its encoding, such as encoding='latin-1'"),
         ("a,n\nx,7\n".encode("utf-16-le"), {}, "NUL character: .*encoding='utf-16-le'"),
         ("a,n\nx,7\n".encode("utf-16-le"), {"encoding": "utf-16"}, "no byte order mark .*'utf-16-le' or"),
-        ("a,n\nx,7\n".encode("utf-16"), {"encoding": "latin-1"}, "the byte order mark of utf-16-le, and is not latin-1"),
+        ("a,n\nx,7\n".encode("utf-16"), {"encoding": "latin-1"}, "order mark of utf-16-le, and is not latin-1"),
         (b"\xff\xfea", {}, "cannot be read as utf-16-le"),
         (b"a,n\nx,\0\n", {}, "line 2 holds a NUL character"),
         (b"a,n\r\nx\ry,7\r\n", {}, r"d\.csv:2: ends in a bare carriage return, as other lines do not"),
