@@ -342,24 +342,42 @@ def _delimiter(text: str, name: str, say: Callable[[str, str], str]) -> str:
 
 def _records(text: str, delimiter: str, name: str, *, strict: bool = True) -> Iterator[Record]:
     """The rows of a text; a bare carriage return ends all of them or none."""
-    end = ""
-
-    def physical() -> Iterator[str]:
-        nonlocal end
-        for line in io.StringIO(text, newline=""):
-            end = line[len(line.rstrip("\r\n")) :]
-            yield line
-
-    rows, bare, other = csv.reader(physical(), delimiter=delimiter, strict=strict), 0, False
+    lines = _Lines(text)
+    rows, bare, other = csv.reader(lines, delimiter=delimiter, strict=strict), 0, False
     try:
         for cells in rows:
-            bare, other = bare or (rows.line_num if end == "\r" else 0), other or end in ("\n", "\r\n")
-            if strict and bare and other:
+            end = lines.end()
+            if strict and end != "\n":
+                bare, other = bare or (rows.line_num if end == "\r" else 0), other or end == "\r\n"
+            else:
+                other = True
+            if bare and other:
                 wrong = "ends in a bare carriage return, as other lines do not"
                 raise InputError(f"{name}:{bare}", f"{wrong}: put a cell that holds one in quotes")
             yield Record(cells, end, rows.line_num)
     except csv.Error as error:
         raise InputError(name, f"cannot be read as CSV: line {rows.line_num}: {error}") from None
+
+
+class _Lines:
+    """The lines of a text with their ends, for a reader that takes them one by one."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = io.StringIO(text, newline="")
+        self._last = ""
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        self._last = next(self._lines)
+        return self._last
+
+    def end(self) -> str:
+        """What ends the line that was taken last."""
+        if self._last.endswith("\r\n"):
+            return "\r\n"
+        return self._last[-1:] if self._last.endswith(("\n", "\r")) else ""
 
 
 def _check(table: CsvTable) -> None:
@@ -403,13 +421,15 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def _lines(rows: Iterable[Sequence[Any]], delimiter: str) -> list[str]:
     """Each row as text without its end, which a strict reader reads back equal."""
     lines: list[str] = []
-    out = SimpleNamespace(write=lines.append)
+    out, first = SimpleNamespace(write=lines.append), True
     # with this line end the writer quotes both of its characters, in every version of Python
     usual = csv.writer(out, delimiter=delimiter, lineterminator="\r\n")
-    marked = csv.writer(out, delimiter=delimiter, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
     for cells in rows:
-        if any("\0" in cell for cell in cells if isinstance(cell, str)):
-            raise InputError("csv", "cannot hold a NUL character")
-        starts_with_mark = bool(cells) and str(cells[0]).startswith("\ufeff")  # unquoted, a reader takes it away
-        (marked if starts_with_mark else usual).writerow(cells)
+        if first and cells and str(cells[0]).startswith("\ufeff"):  # unquoted, a reader takes it for a byte order mark
+            csv.writer(out, delimiter=delimiter, lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerow(cells)
+        else:
+            usual.writerow(cells)
+        first = False
+    if any("\0" in line for line in lines):
+        raise InputError("csv", "cannot hold a NUL character")
     return [line[:-2] for line in lines]

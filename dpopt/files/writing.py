@@ -99,10 +99,11 @@ def _write(partial: Path, content: bytes, old: Path) -> None:
 def _inherit(partial: Path, old: Path) -> None:
     """Owner, group, permissions and extended attributes of the file that is replaced."""
     was = old.stat()
+    bits = S_IMODE(was.st_mode)
     for owner, group in ((was.st_uid, was.st_gid), (-1, was.st_gid)):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, AttributeError):  # not ours to give away, or no owners on this system
             os.chown(partial, owner, group)
             break
     shutil.copystat(old, partial)
     if partial.stat().st_gid != was.st_gid:  # another group may do no more than the others
-        partial.chmod(S_IMODE(was.st_mode) & ~0o070 | (S_IMODE(was.st_mode) & 0o007) << 3 & S_IMODE(was.st_mode))
+        partial.chmod(bits & ~0o070 | (bits & 0o007) << 3 & bits)

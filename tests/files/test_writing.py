@@ -60,6 +60,26 @@ def test_the_umask_is_never_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     create_file(tmp_path / "b", "x")
 
 
+@pytest.mark.parametrize(("bits", "left"), [(0o640, 0o600), (0o664, 0o644), (0o600, 0o600), (0o644, 0o644)])
+def test_another_group_may_do_no_more_than_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bits: int, left: int
+) -> None:
+    """Where the group cannot be kept; the group of the new file is the process's own."""
+    (tmp_path / "out").write_text("old")
+    (tmp_path / "out").chmod(bits)
+    stated = os.stat(tmp_path / "out")
+    other = os.stat_result([*stated[:5], stated.st_gid + 1, *stated[6:10]])
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chown", refuse)
+    monkeypatch.setattr(Path, "stat", lambda path, **_: other if path.name == "out" else os.stat(path))
+    write_file(tmp_path / "out", "new")
+    monkeypatch.undo()
+    assert mode(tmp_path / "out") == left
+
+
 def test_links_and_long_names(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("old")
     (tmp_path / "link").symlink_to("target")
