@@ -12,13 +12,13 @@ from typing import Any
 from dpopt.arithmetic import Enclosure
 from dpopt.backends.base import Claimed
 from dpopt.errors import InputError, NotVerifiedError
+from dpopt.files.writing import write_file
 from dpopt.pmf import Pmf
 from dpopt.problem.parts import Check
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Target
 from dpopt.proof.prove import Verified
 from dpopt.record import Record
-from dpopt.writing import write_file
 
 __all__ = ["Certificate", "Design", "Repair", "Solution"]
 
@@ -30,10 +30,14 @@ class Certificate(Record):
     data: Mapping[str, Any] = field(hash=False)
 
     def save(self, path: str | Path) -> None:
-        """Write the certificate as JSON (in one step: a failure leaves no half-written file)."""
+        """Write the certificate as JSON, over an older file (in one step: a failure leaves what was there)."""
+        write_file(path, self.to_json())
+
+    def to_json(self) -> str:
+        """The text that `save` writes."""
         if not self.data:
             raise InputError("certificate", "there is none to save: nothing was proved")
-        write_file(path, json.dumps(self.data, indent=1) + "\n")
+        return json.dumps(self.data, indent=1) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
         """The data, which are plain already."""

@@ -2,85 +2,54 @@
 
 from __future__ import annotations
 
-import re
-from csv import Error, reader
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpopt.arithmetic import exact
+from dpopt.cli.files import name_of, option_words, read_input
 from dpopt.errors import InputError
+from dpopt.files.csv_table import Column, CsvFormat, CsvTable, Found, read_csv
+from dpopt.files.kinds import FileKind, unexpected
 
 if TYPE_CHECKING:
     from dpopt.release.randomness import Randomness
 
-__all__ = ["DataTable", "InsecureSeed", "read_data", "read_seed", "warning_of"]
+__all__ = ["Decimal", "Delimiter", "Encoding", "InsecureSeed", "found_in", "read_data", "read_seed", "warning_of"]
 
 InsecureSeed = Annotated[
     int | None,
     typer.Option("--insecure-seed", metavar="N", help="Repeatable draws, for tests only: the seed undoes the noise."),
 ]
-
-_WHOLE = re.compile(r"[+-]?[0-9]{1,400}", re.ASCII)
-_NUMBER = re.compile(r"[+-]?[0-9.]+([eE/][+-]?[0-9]+)?", re.ASCII)
-
-
-class DataTable(NamedTuple):
-    """A CSV file: its column names, its rows, and the line that each row ends on."""
-
-    path: Path
-    heading: list[str]
-    rows: list[list[str]]
-    lines: list[int]
-
-    def place(self, column: str | None, option: str) -> int:
-        """Where a column stands; without a name, the only one."""
-        if column is None:
-            if len(self.heading) > 1:
-                raise InputError(option, f"is missing: {self.path} has the columns {', '.join(self.heading)}")
-            return 0
-        found = self.heading.count(column.strip())
-        if found != 1:
-            many = "more than one column" if found else "no column"
-            columns = f"its columns are {', '.join(self.heading)}"
-            raise InputError(option, f"{self.path} has {many} {column!r}; {columns}")
-        return self.heading.index(column.strip())
-
-    def cells(self, place: int) -> list[str]:
-        """The cells of a column, without the blanks around them."""
-        return [row[place].strip() for row in self.rows]
-
-    def where(self, row: int, place: int) -> str:
-        """A cell's place in the file, for messages."""
-        return f"{self.path}:{self.lines[row]}: {self.heading[place]}"
-
-    def numbers(self, place: int) -> list[Fraction | int]:
-        """The cells of a column as exact numbers; whole ones, the most of them, at the speed of int."""
-        return [
-            int(cell) if _WHOLE.fullmatch(cell) else exact(cell, self.where(row, place))
-            for row, cell in enumerate(self.cells(place))
-        ]
+_DATA = (FileKind.CSV,)
+Delimiter = Annotated[
+    str | None, typer.Option(metavar="C", help="What stands between the cells of the CSV file, such as ';' or tab.")
+]
+Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Its encoding, such as latin-1; UTF-8 by default.")]
+Decimal = Annotated[str | None, typer.Option(metavar="C", help="The decimal sign of its numbers, '.' or ','.")]
 
 
-def read_data(path: Path) -> DataTable:
-    """A table with a line of column names and at least one row."""
+def read_data(path: Path, delimiter: str | None, encoding: str | None, decimal: str | None) -> CsvTable:
+    """A table with a line of column names and at least one row, from a file or from standard input."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = reader(file, strict=True)
-            found = [(lines.line_num, row) for row in lines if row]
-    except (OSError, UnicodeDecodeError, ValueError, Error) as error:
-        raise InputError(str(path), f"cannot be read as CSV: {getattr(error, 'strerror', None) or error}") from None
-    if len(found) < 2:
-        raise InputError(str(path), "needs a line of column names and at least one row below it")
-    heading = [cell.strip() for cell in found[0][1]]
-    if all(_NUMBER.fullmatch(cell) for cell in heading):
-        raise InputError(str(path), f"must begin with a line of column names, not with {', '.join(heading)}")
-    for line, row in found[1:]:
-        if len(row) != len(heading):
-            raise InputError(f"{path}:{line}", f"has {len(row)} cells, but there are {len(heading)} columns")
-    return DataTable(path, heading, [row for _, row in found[1:]], [line for line, _ in found[1:]])
+        given = CsvFormat(delimiter, encoding, decimal)
+    except InputError as error:
+        raise InputError(f"--{error.location}", error.problem) from None
+    content, name = read_input(path, " as CSV"), name_of(path)
+    try:
+        table = read_csv(content, name, given, say=option_words)
+    except InputError as error:
+        raise unexpected(content, name, _DATA) or error from None
+    wrong = unexpected(content, name, _DATA) if len(table.heading) == 1 else None  # any text can be one column
+    if wrong is not None:
+        raise wrong
+    return table
+
+
+def found_in(table: CsvTable, *columns: Column) -> str:
+    """What is said on standard error of a format that was found rather than given."""
+    found: list[Found] = [*table.found, *(part for column in columns for part in column.found)]
+    return "; ".join(f"{table.name} is read with {option_words(f.option, f.value)}: {f.why}" for f in found)
 
 
 def read_seed(seed: int | None) -> Randomness:

@@ -36,9 +36,12 @@ _SILENT = logging.NullHandler()  # without a handler Python prints the library's
 
 
 class Result(NamedTuple):
-    """What a command has to say on standard output, and the exit status; it is printed when all is done."""
+    """What a command has to say on standard output, and the exit status; it is printed when all is done.
 
-    text: str
+    Text gets a line end; bytes are a file, and are written as they are.
+    """
+
+    text: str | bytes
     status: int = PROVED
     note: str = ""
 
@@ -101,7 +104,10 @@ def _show(result: Result | None) -> int:
     if result.note:
         print(f"dpopt: {_one_line(result.note)}", file=sys.stderr)
     try:
-        sys.stdout.write(result.text + "\n")
+        if isinstance(result.text, bytes):
+            sys.stdout.buffer.write(result.text)
+        else:
+            sys.stdout.write(result.text + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         raise

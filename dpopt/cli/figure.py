@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from dpopt.cli.door import Result, app
-from dpopt.cli.shared import Csv, Json, json_text, progress, require_writable, save
+from dpopt.cli.files import STANDARD, Csv, Force, Outputs
+from dpopt.cli.shared import Json, json_text, progress
 from dpopt.errors import InputError
 
 __all__: list[str] = []  # the command registers itself
@@ -29,7 +30,7 @@ _MAKERS = {
     "noise-10": ("noise_simulation", "simulated_wasserstein"),
     "noise-programs": ("utility", "optimum_beside_relaxation"),
 }
-_KINDS = (".png", ".pdf", ".svg")
+_KINDS = ("png", "pdf", "svg")
 _SIMULATED = "noise-10"
 
 
@@ -45,10 +46,12 @@ def figure(
     ],
     csv: Csv = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="OUT.png", readable=False, help="Draw it here (png, pdf or svg).")
+        Path | None,
+        typer.Option(metavar="OUT.png", readable=False, help="Draw it here (png, pdf or svg; - prints a png)."),
     ] = None,
     size: Annotated[int | None, typer.Option(metavar="N", help="Records in the data set of noise-10.")] = None,
     runs: Annotated[int | None, typer.Option(metavar="N", help="Runs of noise-10.")] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> Result:
     """A figure of the papers, or a study: as a table, and as a plot."""
@@ -57,29 +60,25 @@ def figure(
     given = {key: value for key, value in (("size", size), ("runs", runs)) if value is not None}
     if given and name != _SIMULATED:
         raise InputError(f"--{next(iter(given))}", f"is for {_SIMULATED}, not for {name}")
-    require_writable("--csv", csv)
-    _require_drawable(plot, csv)
+    outputs = Outputs({"--csv": csv, "--plot": plot}, force=force, as_json=as_json)
+    kind = "" if plot is None else _kind_of(plot)
     module, function = _MAKERS[name]
     with progress(f"computing figure {name}"):
         found = getattr(import_module(f"dpopt.study.{module}"), function)(**given)
     if plot is not None:
         from dpopt.plot import draw
 
-        save(plot, draw(found, plot.suffix[1:].lower()))
-    if csv is not None:
-        save(csv, found.to_csv())
-    return Result(json_text(found.to_dict()) if as_json else found.text())
+        outputs.save("--plot", draw(found, kind))
+    outputs.save("--csv", found.to_csv())
+    return outputs.result(json_text(found.to_dict()) if as_json else found.text())
 
 
-def _require_drawable(plot: Path | None, csv: Path | None) -> None:
-    """Refuse a plot that cannot be drawn, or written, before any time is spent on it."""
-    if plot is None:
-        return
-    require_writable("--plot", plot)
-    if plot.suffix.lower() not in _KINDS:
-        raise InputError("--plot", f"must end in {', '.join(_KINDS)}, not {plot.name!r}")
-    if csv is not None and csv.resolve() == plot.resolve():
-        raise InputError("--plot", f"{plot} is where the table goes")
+def _kind_of(plot: Path) -> str:
+    """The format that a plot's name asks for; refused before any time is spent where it cannot be drawn."""
+    kind = "png" if plot == STANDARD else plot.suffix[1:].lower()
+    if kind not in _KINDS:
+        raise InputError("--plot", f"must end in .{', .'.join(_KINDS)}, not {plot.name!r}")
     from dpopt.plot import require_matplotlib
 
     require_matplotlib()
+    return kind

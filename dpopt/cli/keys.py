@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpopt.cli.door import NOT_PROVED, PROVED, Result, app
-from dpopt.cli.shared import Csv, Json, is_proved, json_text, progress, require_writable, save
+from dpopt.cli.files import Csv, Force, Outputs
+from dpopt.cli.shared import Json, is_proved, json_text, progress
 from dpopt.cli.sources import (
     Backend,
     Gamma,
@@ -56,11 +57,12 @@ def keys(
     ] = None,
     backend: Backend = "highs",
     csv: Csv = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> Result:
     """How many keys yield each noise value, and what these integers guarantee in both directions."""
     wanted = _Wanted.of(epsilon, delta, sensitivity, variance_limit, rule)
-    require_writable("--csv", csv, *([source] if source else []))
+    outputs = Outputs({"--csv": csv}, force=force, inputs=[source], as_json=as_json)
     noise = read_noise(source, half_width, variance, gamma)
     with progress("making the key table"):
         if key_size is not None:
@@ -70,12 +72,12 @@ def keys(
         else:
             found = _smallest(noise, wanted, backend)
     note = ""
-    if csv is not None and found.table is not None and found.holds:
-        save(csv, found.table.to_csv())
+    if found.table is not None and found.holds:
+        outputs.save("--csv", found.table.to_csv())
     elif csv is not None:
-        note = f"{csv} was not written: no table holds what was asked"
+        note = outputs.not_written("--csv", "no table holds what was asked")
     text = json_text(found.plain(noise, wanted)) if as_json else found.text(noise, wanted)
-    return Result(text, PROVED if found.holds else NOT_PROVED, note)
+    return outputs.result(text, PROVED if found.holds else NOT_PROVED, note)
 
 
 def _key_size(text: str) -> int:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpopt.cli.door import Result, app
-from dpopt.cli.shared import Csv, Json, csv_text, json_text, progress, require_writable, save
+from dpopt.cli.files import Csv, Force, Outputs
+from dpopt.cli.shared import Json, json_text, progress
 from dpopt.cli.sources import Sensitivity, read_moves
 from dpopt.errors import InputError
+from dpopt.files.csv_table import csv_text
 
 if TYPE_CHECKING:
     from dpopt.mechanisms.calibration import Calibrated
@@ -50,14 +52,14 @@ def mechanism(
         Path | None,
         typer.Option(metavar="OUT", readable=False, help="Write the noise here, for privacy, sample and add-noise."),
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> Result:
     """Parameters of named noise for a wanted (epsilon, delta), with what is proved of it and what it costs."""
     from dpopt.mechanisms.calibration import calibrate
     from dpopt.mechanisms.side_by_side import PAPER_WIDTHS, mechanism_table
 
-    require_writable("--csv", csv)
-    require_writable("--pmf", pmf)
+    outputs = Outputs({"--csv": csv, "--pmf": pmf}, force=force, as_json=as_json)
     moved = read_moves(sensitivity)
     if name == _ALL:
         for option, value in (("--cost", cost), ("--pmf", pmf)):
@@ -77,10 +79,9 @@ def mechanism(
             found = calibrate(name, epsilon=epsilon, delta=delta, sensitivity=moved, step=step, **chosen)
             text = json_text(found.to_dict()) if as_json else found.text()
         rows = (found,)
-        save(pmf, json_text(found.pmf.to_dict()) + "\n")
-    if csv is not None:
-        save(csv, csv_text(_COLUMNS, [_cells(row) for row in rows]))
-    return Result(text)
+        outputs.save("--pmf", json_text(found.pmf.to_dict()) + "\n")
+    outputs.save("--csv", csv_text(_COLUMNS, [_cells(row) for row in rows]))
+    return outputs.result(text)
 
 
 def _cells(row: Calibrated) -> tuple[Any, ...]:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpopt.cli.door import Result, app
-from dpopt.cli.shared import Csv, Json, csv_text, json_text, progress, require_writable, save
+from dpopt.cli.files import Csv, Force, Outputs
+from dpopt.cli.shared import Json, json_text, progress
 from dpopt.cli.sources import Gamma, HalfWidth, Noise, Sensitivity, Source, Variance, float_of, read_moves, read_noise
 from dpopt.errors import InputError
+from dpopt.files.csv_table import csv_text
 
 if TYPE_CHECKING:
     from dpopt.privacy.profile import Profile
@@ -38,6 +40,7 @@ def privacy(
     ] = None,
     points: Annotated[int | None, typer.Option(metavar="N", help="Points of the curve; 200 by default.")] = None,
     csv: Csv = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> Result:
     """The privacy profile of a noise: delta(epsilon) in both directions, proved from its pmf alone.
@@ -48,7 +51,7 @@ def privacy(
         raise InputError("--points", "is for the curve without --epsilon: drop one of the two")
     if points is not None and not 2 <= points <= _MOST_POINTS:
         raise InputError("--points", f"must lie between 2 and {_MOST_POINTS}, not {points}")
-    require_writable("--csv", csv, *([source] if source else []))
+    outputs = Outputs({"--csv": csv}, force=force, inputs=[source], as_json=as_json)
     moved = read_moves(sensitivity)
     noise = read_noise(source, half_width, variance, gamma)
     curve = bool(epsilon) or not delta or points is not None or csv is not None
@@ -61,8 +64,9 @@ def privacy(
     else:
         text = _text(noise, profile, bool(epsilon), curve, least, decided)
     if csv is not None:
-        save(csv, csv_text(("epsilon", "delta_lower", "delta_upper"), zip(*_columns(profile), strict=True)))
-    return Result(text)
+        columns = ("epsilon", "delta_lower", "delta_upper")
+        outputs.save("--csv", csv_text(columns, zip(*_columns(profile), strict=True)))
+    return outputs.result(text)
 
 
 def _profile(

@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from dpopt.cli.data import InsecureSeed, read_data, read_seed, warning_of
+from dpopt.cli.data import Decimal, Delimiter, Encoding, InsecureSeed, found_in, read_data, read_seed, warning_of
 from dpopt.cli.door import Result, app
-from dpopt.cli.shared import Csv, Json, csv_text, json_text, progress, require_writable, save
+from dpopt.cli.files import STANDARD, Csv, Force, Outputs
+from dpopt.cli.shared import Json, json_text, progress
 from dpopt.cli.sources import Gamma, HalfWidth, Noise, Source, Variance, read_noise
 from dpopt.errors import InputError
+from dpopt.files.csv_table import csv_text
 
 __all__: list[str] = []  # the commands register themselves
 
@@ -28,12 +30,13 @@ def sample(
     size: Annotated[int, typer.Option(metavar="N", help="How many draws.")] = 1,
     insecure_seed: InsecureSeed = None,
     csv: Csv = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> Result:
     """Draw from a noise: its law is exactly the proved pmf, tails included."""
     if not 1 <= size <= _MOST:
         raise InputError("--size", f"must lie between 1 and {_MOST}, not {size}")
-    require_writable("--csv", csv, *([source] if source else []))
+    outputs = Outputs({"--csv": csv}, force=force, inputs=[source], as_json=as_json)
     randomness = read_seed(insecure_seed)
     noise = _checked_noise(source, half_width, variance, gamma)
     from dpopt.release.samplers import sample as draw
@@ -42,12 +45,12 @@ def sample(
         found: Any = draw(noise.pmf, size, randomness=randomness)  # an array, since there is a size
         values = [_plain(value) for value in found.tolist()]
     if csv is not None:
-        save(csv, csv_text(("noise",), ((value,) for value in values)))
+        outputs.save("--csv", csv_text(("noise",), ((value,) for value in values)))
     if as_json:
         text = json_text({"source": noise.name, "secure": randomness.secure, "values": values})
     else:
         text = "\n".join(map(str, values))
-    return Result(text, note=warning_of(randomness))
+    return outputs.result(text, note=warning_of(randomness))
 
 
 @app.command("add-noise")
@@ -58,16 +61,21 @@ def add_noise(
     variance: Variance = None,
     gamma: Gamma = None,
     column: Annotated[str, typer.Option(metavar="NAME", help="The column that the noise is added to.")] = "count",
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
     insecure_seed: InsecureSeed = None,
-    csv: Csv = None,
+    csv: Csv = STANDARD,
+    force: Force = False,
 ) -> Result:
     """Add an independent draw of a noise to every count of a column, and keep the other columns as they are."""
-    require_writable("--csv", csv, data, *([source] if source else []))
+    outputs = Outputs({"--csv": csv}, force=force, inputs=[data, source])
     randomness = read_seed(insecure_seed)
     noise = _checked_noise(source, half_width, variance, gamma)
-    table = read_data(data)
+    table = read_data(data, delimiter, encoding, decimal)
     place = table.place(column, "--column")
-    counts = table.numbers(place)  # all read before anything is drawn
+    read = table.numbers(place)  # all of it before anything is drawn
+    counts = read.numbers
     for row, count in enumerate(counts):
         if (count / noise.pmf.step).denominator != 1:
             step = noise.pmf.step
@@ -78,13 +86,9 @@ def add_noise(
 
     with progress(f"adding noise to {len(counts)} counts"):
         noisy = add(counts, noise.pmf, overflow=Overflow.EXACT, randomness=randomness)
-    for cells, value in zip(table.rows, noisy.tolist(), strict=True):
-        cells[place] = str(_plain(value))
-    text = csv_text(table.heading, table.rows)
-    if csv is not None:
-        save(csv, text)
-        text = f"{len(counts)} rows written to {csv}"
-    return Result(text.rstrip("\n"), note=warning_of(randomness))
+    outputs.save("--csv", table.with_column(place, [str(_plain(value)) for value in noisy.tolist()]).to_bytes())
+    note = "; ".join(filter(None, (found_in(table, read), warning_of(randomness))))
+    return outputs.result(f"{len(counts)} rows written to {csv}", note=note)
 
 
 def _checked_noise(source: Path | None, half_width: str | None, variance: str | None, gamma: str | None) -> Noise:

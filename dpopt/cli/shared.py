@@ -1,32 +1,28 @@
-"""What the commands share: options, reading what was typed, and writing."""
+"""What the commands share: options, reading what was typed, and showing solutions."""
 
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from dpopt.cli.door import NOT_PROVED, PROVED, Result
+from dpopt.cli.files import STANDARD, Outputs, name_of, read_input
 from dpopt.errors import InputError
 from dpopt.plugins import load_plugin
-from dpopt.writing import write_file
 
 if TYPE_CHECKING:
     from dpopt.solution import Solution
 
 __all__ = [
-    "Csv",
     "Json",
     "Plugins",
-    "csv_text",
     "is_proved",
     "json_text",
     "load_plugins",
@@ -34,8 +30,6 @@ __all__ = [
     "progress",
     "read_options",
     "read_question",
-    "require_writable",
-    "save",
     "solution_result",
 ]
 
@@ -50,7 +44,6 @@ Plugins = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Csv = Annotated[Path | None, typer.Option("--csv", metavar="OUT", readable=False, help="Write the table here as CSV.")]
 
 
 # --- reading what was typed ------------------------------------------------------------------------------------------
@@ -66,11 +59,15 @@ def read_question(file: Path) -> Any:
     import dpopt
 
     try:
-        return dpopt.load(file)
+        if file != STANDARD:
+            return dpopt.load(file)
+        from dpopt.problem.files import parse_problem
+
+        return parse_problem(read_input(file), name_of(file), Path())
     except InputError as error:
-        if error.location.startswith((str(file), str(file.parent) + os.sep)):
+        if error.location.startswith((name_of(file), str(file.parent) + os.sep)):
             raise
-        raise InputError(str(file), str(error)) from None
+        raise InputError(name_of(file), str(error)) from None
 
 
 def read_options(pairs: Sequence[str]) -> dict[str, Any]:
@@ -95,28 +92,7 @@ def _value(text: str) -> bool | int | float | str:
     return text
 
 
-def require_writable(option: str, path: Path | None, *inputs: Path) -> None:
-    """Refuse a place where an option's file cannot be written before any time is spent on it."""
-    if path is None:
-        return
-    folder = path.parent
-
-    def refuse(why: str) -> NoReturn:
-        raise InputError(option, f"{path} cannot be written: {why}")
-
-    if path.is_dir():
-        refuse("it is a directory")
-    if path.exists() and not path.is_file():
-        refuse("it is not a regular file")
-    if not folder.is_dir():
-        refuse(f"there is no directory {folder}")
-    if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        refuse("permission denied")
-    if path.exists() and any(given.exists() and path.samefile(given) for given in inputs):
-        refuse("it is the problem file" if option == "--certificate" else "it is what is read")
-
-
-# --- writing ---------------------------------------------------------------------------------------------------------
+# --- showing ---------------------------------------------------------------------------------------------------------
 
 
 def json_text(data: dict[str, Any]) -> str:
@@ -129,32 +105,17 @@ def is_proved(verified: Any) -> bool:
     return verified is not None and verified.value in ("optimal", "feasible")
 
 
-def save(path: Path | None, content: str | bytes) -> None:
-    """Write a file in one step; nothing without a path."""
-    if path is not None:
-        write_file(path, content)
-
-
-def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Comma, decimal point, one heading line; None is an empty cell."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return out.getvalue()
-
-
-def solution_result(solution: Solution, certificate: Path | None, as_json: bool) -> Result:
+def solution_result(solution: Solution, outputs: Outputs, as_json: bool) -> Result:
     """A solution as `solve` prints it, its certificate saved where one is wanted and there is one."""
     from dpopt.report import solution_json, summary
 
     note = ""
-    if certificate is not None and solution.certificate:
-        solution.certificate.save(certificate)
-    elif certificate is not None:
-        note = f"{certificate} was not written: nothing was proved"
+    if solution.certificate:
+        outputs.save("--certificate", solution.certificate.to_json())
+    elif outputs.wants("--certificate"):
+        note = outputs.not_written("--certificate", "nothing was proved")
     text = json_text(solution_json(solution)) if as_json else summary(solution, plain=needs_ascii(sys.stdout))
-    return Result(text, PROVED if is_proved(solution.verified) else NOT_PROVED, note)
+    return outputs.result(text, PROVED if is_proved(solution.verified) else NOT_PROVED, note)
 
 
 def needs_ascii(stream: TextIO) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpopt.cli.door import NOT_PROVED, PROVED, Result, app
+from dpopt.cli.files import Force, Outputs, name_of, read_input, require_one_standard_input
 from dpopt.cli.shared import (
     Json,
     Plugins,
@@ -20,7 +21,6 @@ from dpopt.cli.shared import (
     progress,
     read_options,
     read_question,
-    require_writable,
     solution_result,
 )
 from dpopt.errors import CertificateError, InputError
@@ -42,6 +42,7 @@ def solve(
     certificate: Annotated[
         Path | None, typer.Option(metavar="OUT", readable=False, help="Write the certificate here.")
     ] = None,
+    force: Force = False,
     plugin: Plugins = None,
 ) -> Result:
     """Solve a problem or target and print what is proved."""
@@ -49,11 +50,11 @@ def solve(
 
     load_plugins(plugin)
     options = read_options(option or [])
-    require_writable("--certificate", certificate, file)
+    outputs = Outputs({"--certificate": certificate}, force=force, inputs=[file], as_json=as_json)
     question = read_question(file)
-    with progress(f"solving {file.name} with {backend}"):
+    with progress(f"solving {name_of(file)} with {backend}"):
         solution = dpopt.solve(question, backend, options=options)
-    return solution_result(solution, certificate, as_json)
+    return solution_result(solution, outputs, as_json)
 
 
 @app.command()
@@ -64,15 +65,16 @@ def verify(
 ) -> Result:
     """Check a certificate without any solver."""
     import dpopt
+    from dpopt.files.kinds import FileKind, unexpected
 
     load_plugins(plugin)
-    with progress(f"checking {certificate.name}"):
-        try:
-            verdict = dpopt.verify(certificate)
-        except InputError as error:
-            raise InputError(str(certificate), error.problem) from None
+    content = read_input(certificate)
+    with progress(f"checking {name_of(certificate)}"):
+        verdict = dpopt.verify(content)
+        if not verdict.holds and (error := unexpected(content, name_of(certificate), (FileKind.CERTIFICATE,))):
+            raise error
         if plugin and verdict.holds:
-            verdict = _with_definitions(verdict, certificate)
+            verdict = _with_definitions(verdict, content)
     if as_json:
         text = json_text(
             {
@@ -84,17 +86,17 @@ def verify(
             }
         )
     else:
-        lines = [f"{certificate}: {'holds' if verdict.holds else 'does not hold'}: {verdict.reason}"]
+        lines = [f"{name_of(certificate)}: {'holds' if verdict.holds else 'does not hold'}: {verdict.reason}"]
         text = "\n".join([*lines, *_proved_numbers(verdict)])
     return Result(text, PROVED if verdict.holds else NOT_PROVED)
 
 
-def _with_definitions(verdict: Verdict, certificate: Path) -> Verdict:
+def _with_definitions(verdict: Verdict, content: bytes) -> Verdict:
     """The verdict once the plugins' definitions have given the trusted rows again, so that none is left on trust."""
     from dpopt.proof.trusted import confirm
 
     try:
-        confirm(json.loads(certificate.read_text(encoding="utf-8")))
+        confirm(json.loads(content))
     except CertificateError as error:
         return replace(verdict, holds=False, verified="failed", reason=str(error), value=None, bound=None)
     proved, _, trusted = verdict.reason.partition("; taken on trust: ")
@@ -132,6 +134,7 @@ def compare(
 
     load_plugins(plugin)
     names = [name.strip() for name in backends.split(",") if name.strip()] or None
+    require_one_standard_input(files)
     problems = [(file, read_question(file)) for file in files]  # a bad file stops before any solve
     for file, question in problems:
         if isinstance(question, dpopt.Target):
@@ -139,11 +142,11 @@ def compare(
     options = _options_by_backend(read_options(option or []), names)
     found = []
     for file, problem in problems:
-        with progress(f"comparing backends on {file.name}"):
+        with progress(f"comparing backends on {name_of(file)}"):
             try:
                 found.append(dpopt.compare(problem, names, options))
             except InputError as error:
-                raise error.inside(str(file)) from None
+                raise error.inside(name_of(file)) from None
     proved = all(any(is_proved(row.verified) for row in comparison.rows) for comparison in found)
     if as_json:
         text = json_text({"comparisons": [comparison.to_dict() for comparison in found]})

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
+from dpopt.cli.files import name_of, read_input
 from dpopt.errors import DpoptError, InputError
+from dpopt.files.kinds import FileKind, unexpected
 
 if TYPE_CHECKING:
     from dpopt.arithmetic import Enclosure
@@ -30,6 +32,7 @@ __all__ = [
     "read_noise",
 ]
 
+_SOURCES = (FileKind.CERTIFICATE, FileKind.PMF, FileKind.KEY_TABLE, FileKind.KEY_TABLE_CSV)
 _LARGEST = 10**6  # of D and of a sensitivity: what is larger takes minutes and gigabytes
 
 Source = Annotated[
@@ -125,29 +128,33 @@ def _of_family(half_width: str, variance: str | None, gamma: str | None) -> Nois
 
 
 def _of_file(path: Path) -> Noise:
+    content, name = read_input(path), name_of(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise InputError(str(path), f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        return _of_content(content, name)
+    except InputError as error:
+        raise unexpected(content, name, _SOURCES) or error from None
+
+
+def _of_content(content: bytes, name: str) -> Noise:
     try:
-        if path.suffix.lower() == ".csv":
+        if content.lstrip()[:1] not in b"{[":
             from dpopt.tables.key_table import KeyTable
 
-            return Noise(str(path), KeyTable.from_csv(text if "\n" in text else text + "\n").pmf)
-        data = json.loads(text, parse_constant=_refuse_constant)
-        return Noise(str(path), _of_data(data), certificate=data if "kind" in data else None)
+            return Noise(name, KeyTable.from_csv(content).pmf)
+        data = json.loads(content, parse_constant=_refuse_constant)
+        return Noise(name, _of_data(data), certificate=data if "kind" in data else None)
     except json.JSONDecodeError as error:
-        raise InputError(str(path), f"is not JSON: {error}") from None
+        raise InputError(name, f"is not JSON: {error}") from None
     except RecursionError:
-        raise InputError(str(path), "is nested too deeply") from None
+        raise InputError(name, "is nested too deeply") from None
     except DpoptError as error:
-        raise InputError(str(path), str(error)) from None
+        raise InputError(name, str(error)) from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         wrong = (
             f"an entry has the wrong form ({error})" if isinstance(error, TypeError | AttributeError) else str(error)
         )
         words = f"lacks the entry {error}" if isinstance(error, KeyError) else wrong
-        raise InputError(str(path), f"is no certificate, pmf or key table: {words}") from None
+        raise InputError(name, f"is no certificate, pmf or key table: {words}") from None
 
 
 def _refuse_constant(word: str) -> NoReturn:

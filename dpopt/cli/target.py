@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpopt.cli.door import NOT_PROVED, PROVED, Result, app
-from dpopt.cli.shared import Json, is_proved, json_text, progress, require_writable, solution_result
+from dpopt.cli.files import Force, Outputs
+from dpopt.cli.shared import Json, is_proved, json_text, progress, solution_result
 from dpopt.cli.sources import Backend, Sensitivity, read_half_width, read_moves
 from dpopt.errors import InputError
 
@@ -42,6 +43,7 @@ def target(
     certificate: Annotated[
         Path | None, typer.Option(metavar="OUT", readable=False, help="Write one family's certificate here.")
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> Result:
     """The smallest D, and V, that reach (epsilon, delta): three families side by side, or one with its certificate."""
@@ -54,7 +56,7 @@ def target(
     if frontier is not None and frontier > _MOST_POINTS:
         raise InputError("--frontier", f"must be at most {_MOST_POINTS}, not {frontier}")
     read_moves(sensitivity)
-    require_writable("--certificate", certificate)
+    outputs = Outputs({"--certificate": certificate}, force=force, as_json=as_json)
     if half_width is not None or variance is not None:
         return asked.inverse(half_width, variance, frontier, as_json)
     if epsilon is None:
@@ -66,7 +68,7 @@ def target(
     question = dpopt.target(epsilon=epsilon, delta=delta, family=family, sensitivity=sensitivity, then=then)
     with progress("searching for the smallest support"):
         solution = dpopt.solve(question, backend)
-    return solution_result(solution, certificate, as_json)
+    return solution_result(solution, outputs, as_json)
 
 
 class _Asked:

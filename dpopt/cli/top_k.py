@@ -9,10 +9,11 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from dpopt.cli.data import DataTable, InsecureSeed, read_data, read_seed, warning_of
+from dpopt.cli.data import Decimal, Delimiter, Encoding, InsecureSeed, found_in, read_data, read_seed, warning_of
 from dpopt.cli.door import Result, app
 from dpopt.cli.shared import Json, json_text, progress
 from dpopt.errors import InputError
+from dpopt.files.csv_table import Column, CsvTable
 
 __all__: list[str] = []  # the command registers itself
 
@@ -41,6 +42,9 @@ def top_k(
     no_gaps: Annotated[
         bool, typer.Option("--no-gaps", help="The items alone, for the same epsilon; K may be all items.")
     ] = False,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
     insecure_seed: InsecureSeed = None,
     as_json: Json = False,
 ) -> Result:
@@ -51,7 +55,7 @@ def top_k(
     options = {"resolution": resolution, "sensitivity": sensitivity, "monotonic": monotonic}
     design = SelectionDesign(k, epsilon, **options)  # type: ignore[arg-type]  # read by the constructor
     source = read_seed(insecure_seed)
-    items = _read(file, scores, names)
+    items = _read(read_data(file, delimiter, encoding, decimal), scores, names)
     if not round_down:
         _require_multiples(items, design.units)
     gaps: list[Fraction] = []
@@ -66,21 +70,25 @@ def top_k(
         text = json_text(_plain(design, ids, chosen, gaps, source.secure))
     else:
         text = _text(design, items, chosen, gaps)
-    return Result(text, note=warning_of(source))
+    note = "; ".join(filter(None, (found_in(items.table, items.column), warning_of(source))))
+    return Result(text, note=note)
 
 
 class _Items(NamedTuple):
     """What the file holds, in its order."""
 
-    table: DataTable
+    table: CsvTable
     place: int
     label: str
     names: list[str]
-    scores: list[Fraction | int]
+    column: Column
+
+    @property
+    def scores(self) -> list[Fraction | int]:
+        return self.column.numbers
 
 
-def _read(file: Path, scores: str | None, names: str | None) -> _Items:
-    table = read_data(file)
+def _read(table: CsvTable, scores: str | None, names: str | None) -> _Items:
     place = table.place(scores, "--scores")
     found = _Items(table, place, "line", list(map(str, table.lines)), table.numbers(place))
     if names is None:

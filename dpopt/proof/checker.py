@@ -102,20 +102,23 @@ def certify(statement: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def verify(source: Any) -> Verdict:
-    """Check a certificate: the path of its file, its data, or a solution or certificate object that holds them.
+    """Check a certificate: the path of its file, the file's content as bytes, its data, or a solution or certificate
+    object that holds them.
 
     Raises
     ------
     InputError
         `source` is none of these, or the file cannot be read. Whatever the file contains, the answer is a verdict.
     """
-    if not isinstance(source, str | Path | Mapping):
+    if not isinstance(source, str | Path | bytes | Mapping):
         source = getattr(source, "certificate", source)
         source = getattr(source, "data", source)
         if not isinstance(source, Mapping):
             raise InputError("source", f"must be a certificate, its path or its data, not {type(source).__name__}")
     try:
-        data = parse_json(_content(Path(source))) if isinstance(source, str | Path) else source
+        if isinstance(source, str | Path):
+            source = _content(Path(source))
+        data = parse_json(_text(source)) if isinstance(source, bytes) else source
         expected = derive(data)  # type: ignore[arg-type]  # reading begins by checking that this is an object
         if not isinstance(data, Mapping) or "derived" not in data:
             raise CertificateError("certificate: lacks the key 'derived'")
@@ -145,12 +148,16 @@ def _trusted(data: Mapping[str, Any]) -> str:
     return f"; taken on trust: the stored rows of {', '.join(parts)}" if parts else ""
 
 
-def _content(path: Path) -> str:
-    """The text of a file."""
+def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes().decode("utf-8")
+        return path.read_bytes()
     except OSError as error:
         raise InputError("source", f"cannot be read: {error.strerror or error}") from error
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
     except UnicodeDecodeError:
         raise CertificateError("not a JSON file: it is not UTF-8 text") from None
 

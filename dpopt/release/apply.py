@@ -12,6 +12,7 @@ import numpy as np
 
 from dpopt.arithmetic import exact
 from dpopt.errors import InputError
+from dpopt.frames import arrays_of, is_frame, like
 from dpopt.pmf import HasPmf, Pmf, read_pmf
 from dpopt.reading import read_choice
 from dpopt.release.drawing import drawn
@@ -52,22 +53,22 @@ def add_noise(
 
     Parameters
     ----------
-    values : array, nested list, or number
+    values : array, nested list, number, or Series or DataFrame of pandas or Polars
         True values, multiples of the step of the noise. Floats are refused, whole ones too: their type says that
-        something was rounded somewhere.
+        something was rounded somewhere. So are missing values.
     noise : Pmf, or anything with a `pmf`
     overflow : Overflow or str
-        For arrays of NumPy integers: "error" raises when a noisy value does not fit the type, "exact" returns Python
-        integers then.
+        For arrays and columns of NumPy integers: "error" raises when a noisy value does not fit the type, "exact"
+        returns Python integers then.
     randomness : Randomness, optional
         The operating system's generator by default.
 
     Returns
     -------
-    array of the same shape, or one number
+    array of the same shape, one number, or a Series or DataFrame of the same kind
         A NumPy integer array keeps its type. Object arrays keep Python integers. A list gives int64 where all noisy
         values fit and Python integers otherwise. With a step that is no integer: fractions in an object array. A
-        pandas Series comes back as an array; its index and name stay with the caller.
+        Series or DataFrame keeps its index and names, and the type of each column by the same rules.
 
     Raises
     ------
@@ -82,18 +83,35 @@ def add_noise(
     >>> coin = Pmf(-1, (1, 2, 1))
     >>> add_noise([5, 0, 2**53 + 1], coin, randomness=InsecureRandomness(1))
     array([               4,                0, 9007199254740993])
+    >>> import pandas
+    >>> counts = pandas.Series([5, 9], index=["north", "south"], name="count", dtype="Int64")
+    >>> noisy = add_noise(counts, coin)
+    >>> noisy.index.tolist(), noisy.name, str(noisy.dtype)
+    (['north', 'south'], 'count', 'Int64')
     >>> add_noise(np.array([7, 9], dtype=np.int8), coin).dtype
     dtype('int8')
     """
     law, source = read_pmf(noise, "noise"), read_randomness(randomness)
     on_overflow = read_choice(Overflow, overflow, "overflow")
+    if is_frame(values):
+        columns = [_read(column, law.step) for column in arrays_of(values, "values")]  # all before anything is drawn
+        return like(values, [_noisy(column, law, source, on_overflow) for column in columns])
     true = _read(values, law.step)
-    noisy = _sum(true, in_data_units(drawn(pmf_draws(law), true.shape, source), law))
     if not hasattr(values, "__array__"):
+        noisy = _plus_draws(true, law, source)
         return noisy.item() if noisy.shape == () else _narrowed(noisy)
-    if true.dtype != object and law.step.denominator == 1:
-        noisy = _fitted(noisy, true.dtype, on_overflow)
+    noisy = _noisy(true, law, source, on_overflow)
     return noisy if isinstance(values, np.ndarray) else noisy[()]
+
+
+def _noisy(true: NDArray[Any], law: Pmf, source: Randomness, overflow: Overflow) -> NDArray[Any]:
+    """An array with noise, in its own type."""
+    noisy = _plus_draws(true, law, source)
+    return _fitted(noisy, true.dtype, overflow) if true.dtype != object and law.step.denominator == 1 else noisy
+
+
+def _plus_draws(true: NDArray[Any], law: Pmf, source: Randomness) -> NDArray[Any]:
+    return _sum(true, in_data_units(drawn(pmf_draws(law), true.shape, source), law))
 
 
 def _read(values: Any, step: Fraction) -> NDArray[Any]:

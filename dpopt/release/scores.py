@@ -16,6 +16,7 @@ import numpy as np
 
 from dpopt.arithmetic import exact
 from dpopt.errors import InputError
+from dpopt.frames import is_frame, series_array
 from dpopt.reading import read_flag
 
 __all__ = ["read_scores"]
@@ -32,7 +33,7 @@ def read_scores(scores: Any, units: int, *, round_down: bool = False) -> np.ndar
 
     Parameters
     ----------
-    scores : sequence or one-dimensional array
+    scores : sequence, one-dimensional array, or Series of pandas or Polars
         Integers, fractions, decimals or strings of one of these; floats only with `round_down`.
     units : int
         Units of the resolution in 1: the reciprocal of the resolution.
@@ -81,6 +82,8 @@ def _as_array(scores: Any) -> np.ndarray:
         if bool(np.ma.getmaskarray(scores).any()):
             raise InputError("scores", "must not have masked entries")
         scores = scores.data
+    if is_frame(scores):
+        return series_array(scores, "scores", "iuf")
     if not isinstance(scores, np.ndarray) and hasattr(scores, "__array__"):
         scores = np.asarray(scores)
     if isinstance(scores, np.ndarray):

@@ -202,7 +202,7 @@ def noisy_top_k(
 
     Parameters
     ----------
-    scores : sequence or one-dimensional array of number
+    scores : sequence, one-dimensional array, or Series (pandas, Polars) of number
         More than k of them. Integers of any size, fractions, decimals, strings; rounded down to the resolution before
         the noise, which keeps the sensitivity. Floats only with `round_down`.
     k : int
@@ -259,7 +259,7 @@ def noisy_top_k_ids(
 
     Parameters
     ----------
-    scores : sequence or one-dimensional array of number
+    scores : sequence, one-dimensional array, or Series (pandas, Polars) of number
         At least k of them.
     k, epsilon, resolution, sensitivity, monotonic, ties, round_down, randomness
         As for `noisy_top_k`.

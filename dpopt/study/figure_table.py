@@ -5,8 +5,6 @@ Cells are nearest floats: of rationals, or of enclosures that are narrower than 
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -15,6 +13,7 @@ from typing import Any
 from dpopt.arithmetic import Enclosure, Number, exact, exact_integer
 from dpopt.distributions import Distribution
 from dpopt.errors import InputError
+from dpopt.files.csv_table import csv_text
 from dpopt.pmf import Pmf
 from dpopt.reading import read_numbers
 from dpopt.record import Record
@@ -83,11 +82,7 @@ class Figure(Record):
 
     def to_csv(self) -> str:
         """The table as CSV text (comma, decimal point, one header line); None is an empty cell."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(self.rows)
-        return out.getvalue()
+        return csv_text(self.columns, self.rows)
 
     def text(self) -> str:
         """All of it for people; what is printed is cut to a screen."""

@@ -8,8 +8,6 @@ overstates the privacy. It is reported beside the corrected one.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,6 +18,8 @@ from typing import Any
 
 from dpopt.arithmetic import Enclosure, Number, exact, exact_integer, exp_enclosure
 from dpopt.errors import InputError
+from dpopt.files.csv_table import CsvFormat, csv_text, read_csv
+from dpopt.files.writing import write_file
 from dpopt.pmf import Pmf
 from dpopt.privacy.divergence import hockey_stick
 from dpopt.privacy.profile import epsilon as least_epsilon
@@ -206,7 +206,9 @@ class KeyTable(Record):
         return cls(data["start"], data["counts"], data["key_size"])
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """The table as CSV text (comma, decimal point, one header line), also written to `path` when given.
+        """The table as CSV text (comma, decimal point, one header line).
+
+        With a `path` it is written there as well, over an older file.
 
         >>> print(KeyTable(-1, (1, 2, 1), 4).to_csv().strip())
         noise,count,cumulative
@@ -214,39 +216,34 @@ class KeyTable(Record):
         0,2,3
         1,1,4
         """
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        writer.writerows(zip(range(self.start, self.end + 1), self.counts, self.cumulative, strict=True))
-        text = out.getvalue()
+        rows = zip(range(self.start, self.end + 1), self.counts, self.cumulative, strict=True)
+        text = csv_text(_COLUMNS, rows)
         if path is not None:
-            try:
-                Path(path).write_text(text, encoding="utf-8")
-            except OSError as error:
-                raise InputError(str(path), f"cannot be written: {error.strerror}") from None
+            write_file(path, text)
         return text
 
     @classmethod
-    def from_csv(cls, source: str | Path) -> KeyTable:
-        """Read a table from CSV text (a string with a line break) or from a file.
+    def from_csv(
+        cls, source: str | bytes | Path, *, delimiter: str | None = None, encoding: str | None = None
+    ) -> KeyTable:
+        """Read a table from CSV text (a string with a line break, or bytes) or from a file.
 
         The noise values must be consecutive and the cumulative column must agree with the counts: a line that is
-        missing, doubled or out of order is an error.
+        missing, doubled or out of order is an error. Delimiter and encoding are found where they are not given: the
+        heading is known.
 
         >>> KeyTable.from_csv("noise,count,cumulative\\n-1,1,1\\n0,2,3\\n1,1,4\\n").counts
         (1, 2, 1)
         """
-        text, where = _read(source)
-        rows = [row for row in csv.reader(io.StringIO(text)) if row]
-        if not rows or [cell.strip() for cell in rows[0]] != _COLUMNS:
-            raise InputError(where, f"must begin with the line '{','.join(_COLUMNS)}' (comma separated)")
-        if len(rows) == 1:
-            raise InputError(where, "holds no line below its header")
+        content, where = _read(source)
+        if not content.strip():
+            raise InputError(where, f"must begin with the line '{','.join(_COLUMNS)}'")
+        read = read_csv(content, where, CsvFormat(delimiter, encoding))  # integers: a decimal sign is an error
+        if read.heading != _COLUMNS:
+            raise InputError(where, f"must begin with the line '{','.join(_COLUMNS)}', not {','.join(read.heading)}")
         counts: list[int] = []
         start = running = 0
-        for line, row in enumerate(rows[1:], 2):
-            if len(row) != len(_COLUMNS):
-                raise InputError(f"{where}, line {line}", f"must hold {len(_COLUMNS)} integers, not {len(row)}")
+        for line, row in zip(read.lines, read.rows, strict=True):
             noise, count, total = (
                 exact_integer(cell, f"{where}, line {line}, {name}") for cell, name in zip(row, _COLUMNS, strict=True)
             )
@@ -283,11 +280,13 @@ class KeyTable(Record):
         return "\n".join(lines)
 
 
-def _read(source: str | Path) -> tuple[str, str]:
-    """CSV text and how to name it in a message."""
-    if isinstance(source, str) and ("\n" in source or "\r" in source):
+def _read(source: str | bytes | Path) -> tuple[bytes, str]:
+    """The content of CSV text or of a file, and how to name it in a message."""
+    if isinstance(source, bytes):
         return source, "csv"
+    if isinstance(source, str) and ("\n" in source or "\r" in source):
+        return source.encode(), "csv"
     try:
-        return Path(source).read_text(encoding="utf-8-sig"), str(source)
-    except (OSError, UnicodeDecodeError, ValueError, TypeError) as error:
+        return Path(source).read_bytes(), str(source)
+    except (OSError, ValueError, TypeError) as error:
         raise InputError(str(source), f"cannot be read: {getattr(error, 'strerror', None) or error}") from None

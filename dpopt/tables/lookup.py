@@ -19,6 +19,7 @@ import numpy as np
 
 from dpopt.arithmetic import exact_integer
 from dpopt.errors import InputError
+from dpopt.frames import arrays_of, is_frame, like, numbered_like, require_same_labels, series_array
 from dpopt.reading import read_choice
 from dpopt.tables.key_table import KeyTable
 
@@ -55,18 +56,20 @@ class Zeros(StrEnum):
 def noise(table: KeyTable, keys: int) -> int: ...
 @overload
 def noise(table: KeyTable, keys: Sequence[int] | np.ndarray) -> np.ndarray: ...
-def noise(table: KeyTable, keys: int | Sequence[int] | np.ndarray) -> int | np.ndarray:
+@overload
+def noise(table: KeyTable, keys: Any) -> Any: ...  # a frame
+def noise(table: KeyTable, keys: Any) -> Any:
     """The noise that each cell key yields.
 
     Parameters
     ----------
     table : KeyTable
-    keys : int, or sequence or array of int
+    keys : int, sequence or array of int, or Series or DataFrame of pandas or Polars
         Each in 0..K-1.
 
     Returns
     -------
-    int, or int64 array of the shape of `keys`
+    int, or int64 array of the shape of `keys`; a Series or DataFrame gives its own kind, with the same labels
 
     Raises
     ------
@@ -85,6 +88,8 @@ def noise(table: KeyTable, keys: int | Sequence[int] | np.ndarray) -> int | np.n
     size = table.key_size
     # c(z) = K needs no entry: no key reaches it (and K itself may not fit the keys' type).
     bounds = [c for c in table.cumulative[:-1] if c < size]
+    if is_frame(keys):
+        return like(keys, [noise(table, column) for column in arrays_of(keys, "keys")])
     if isinstance(keys, int | np.integer) and not isinstance(keys, bool):
         return table.start + bisect_right(bounds, int(_keys(np.array([keys], dtype=object), size, "keys")[0]))
     array = _keys(keys, size, "keys")
@@ -95,19 +100,23 @@ def noise(table: KeyTable, keys: int | Sequence[int] | np.ndarray) -> int | np.n
     return table.start + places.astype(np.int64)
 
 
+@overload
 def cell_keys(
     record_keys: Sequence[int] | np.ndarray,
     cells: Sequence[int] | np.ndarray,
     key_size: int,
     n_cells: int | None = None,
-) -> np.ndarray:
+) -> np.ndarray: ...
+@overload
+def cell_keys(record_keys: Any, cells: Any, key_size: int, n_cells: int | None = None) -> Any: ...  # Series
+def cell_keys(record_keys: Any, cells: Any, key_size: int, n_cells: int | None = None) -> Any:
     """The cell key of every cell: the sum of the record keys of its contributors modulo K.
 
     Parameters
     ----------
-    record_keys : sequence or array of int, one for each record
+    record_keys : sequence, array or Series of int, one for each record
         Each in 0..K-1, uniform and kept with its record (see `random_record_keys`).
-    cells : sequence or array of int, one for each record
+    cells : sequence, array or Series of int, one for each record
         The cell that the record contributes to, 0..n_cells-1.
     key_size : int
         K. Sums are exact for every K, powers of two or not, also beyond 2^64.
@@ -117,16 +126,22 @@ def cell_keys(
     Returns
     -------
     array, shape (n_cells,)
-        uint64, or Python integers when K exceeds 2^64.
+        uint64, or Python integers when K exceeds 2^64. Record keys in a Series give a Series, whose index is the cell.
 
     Examples
     --------
     >>> cell_keys([200, 100, 7], [0, 0, 2], 256)
     array([44,  0,  7], dtype=uint64)
     """
+    if is_frame(record_keys):
+        held = series_array(record_keys, "record_keys")
+        if is_frame(cells):
+            require_same_labels(record_keys, cells, "cells", "record_keys")
+        found = cell_keys(held, _held(cells, "cells"), key_size, n_cells)
+        return numbered_like(record_keys, found, getattr(cells, "name", None))
     size = exact_integer(key_size, "key_size", at_least=1)
     keys = _keys(record_keys, size, "record_keys")
-    places = _integers(cells, "cells")
+    places = _integers(_held(cells, "cells"), "cells")
     if keys.ndim != 1 or places.shape != keys.shape:
         raise InputError("cells", f"must give one cell for each of the {keys.size} record keys, not {places.size}")
     least = int(places.max()) + 1 if places.size else 0
@@ -166,22 +181,35 @@ def _sums_in_halves(keys: np.ndarray, index: np.ndarray, count: int) -> _Halves:
     return _Halves(upper, lower)
 
 
+@overload
 def perturb(
     counts: Sequence[int] | np.ndarray,
     keys: Sequence[int] | np.ndarray,
     table: KeyTable,
     *,
+    negatives: Negatives | str = ...,
+    zeros: Zeros | str = ...,
+) -> np.ndarray: ...
+@overload
+def perturb(
+    counts: Any, keys: Any, table: KeyTable, *, negatives: Negatives | str = ..., zeros: Zeros | str = ...
+) -> Any: ...  # frames
+def perturb(
+    counts: Any,
+    keys: Any,
+    table: KeyTable,
+    *,
     negatives: Negatives | str = Negatives.ERROR,
     zeros: Zeros | str = Zeros.KEEP,
-) -> np.ndarray:
+) -> Any:
     """Counts plus the noise that their cell keys yield.
 
     Parameters
     ----------
-    counts : sequence or array of int
+    counts : sequence or array of int, or Series or DataFrame of pandas or Polars
         True counts, at least 0.
-    keys : sequence or array of int
-        Cell keys of the same shape.
+    keys : the same
+        Cell keys of the same shape, and where both are frames with the same labels.
     table : KeyTable
     negatives : Negatives or str
         The paper assumes counts of at least D, so that nothing becomes negative: what does is an error by default.
@@ -189,7 +217,7 @@ def perturb(
 
     Returns
     -------
-    int64 array of the shape of `counts`
+    int64 array of the shape of `counts`; a Series or DataFrame gives its own kind, with the same labels
 
     Examples
     --------
@@ -199,6 +227,12 @@ def perturb(
     """
     on_negative = read_choice(Negatives, negatives, "negatives")
     on_zero = read_choice(Zeros, zeros, "zeros")
+    if is_frame(counts):
+        if not is_frame(keys):
+            raise InputError("keys", f"must be a {type(counts).__name__} with the labels of the counts")
+        require_same_labels(counts, keys, "keys", "counts")
+        pairs = zip(arrays_of(counts, "counts"), arrays_of(keys, "keys"), strict=True)
+        return like(counts, [perturb(*pair, table, negatives=negatives, zeros=zeros) for pair in pairs])
     true = _integers(counts, "counts")
     table = _require_table(table)
     drawn = noise(table, _keys(keys, table.key_size, "keys"))
@@ -256,6 +290,11 @@ def random_record_keys(size: int, key_size: int, *, seed: int | None = None) -> 
         own = random.Random(exact_integer(seed, "seed"))
         drawn = [own.randrange(limit) for _ in range(n)]
     return np.array(drawn, dtype=np.uint64 if limit <= _WORD else object)
+
+
+def _held(values: Any, argument: str) -> Any:
+    """What a Series holds; anything else as it is."""
+    return series_array(values, argument) if is_frame(values) else values
 
 
 def _require_table(table: object) -> KeyTable:

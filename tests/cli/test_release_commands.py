@@ -96,7 +96,7 @@ def test_only_regular_files_are_written(dpopt_run, words: str) -> None:
     assert Path("pipe").is_fifo()
     Path("target.csv").write_text("old")
     Path("link.csv").symlink_to("target.csv")
-    assert dpopt_run(f"{words} --csv link.csv").status == 0
+    assert dpopt_run(f"{words} --csv link.csv --force").status == 0
     assert Path("link.csv").is_symlink() and Path("target.csv").read_text() != "old"
 
 

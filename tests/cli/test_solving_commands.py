@@ -303,7 +303,7 @@ def test_a_constraints_own_check_is_asked(tmp_path: Path) -> None:
 def test_verify_states_value_and_bound(dpopt_run) -> None:
     """An entropy from below with its bound above, a cost from above with its bound below; both in the JSON."""
     for text in (SOLVABLE, TAILS):
-        assert dpopt_run("solve", write("p.toml", text), "--certificate", "c.json").status == 0
+        assert dpopt_run("solve", write("p.toml", text), "--certificate", "c.json", "--force").status == 0
         lines = dpopt_run("verify", "c.json").out.splitlines()
         assert [line.split()[0] for line in lines[1:]] == ["value", "bound"]
         value, bound = (float(line.split()[1]) for line in lines[1:])

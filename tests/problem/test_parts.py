@@ -423,17 +423,17 @@ def test_csv_input(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("content", "message"), [
     (None, r"counts\.csv: there is no such CSV file"),
-    ("", r"counts\.csv: is empty"),
+    ("", r"counts\.csv: needs a line of column names"),
     ("visits,persons\n1,2\n",
-     r"objective\.input\.count: 'people' is not a column of counts\.csv \(it has: visits, persons\)"),
-    ("visits,people\n1.5,2\n", r"counts\.csv:2\.value: must be an integer"),
-    ("visits,people\n1,two\n", r"counts\.csv:2\.count: must be a number"),
+     r"objective\.input\.count: .*counts\.csv has no column 'people'; its columns are visits, persons"),
+    ("visits,people\n1.5,2\n", r"counts\.csv:2: visits: must be an integer"),
+    ("visits,people\n1,two\n", r"counts\.csv:2: people: must be a number"),
     ("visits,people\n1,2\n2,-1\n", r"counts\.csv:3: has the negative count -1"),
-    ("visits,people\n1,2\n3\n", r"counts\.csv:3: has 1 columns, fewer than the header"),
+    ("visits,people\n1,2\n3\n", r"counts\.csv:3: has 1 cells, but there are 2 columns"),
     ("visits,people\n1,0\n", r"counts\.csv: has no positive count"),
-    ("visits,people\n", r"counts\.csv: has no positive count"),
+    ("visits,people\n", r"counts\.csv: needs a line of column names and at least one row below it"),
     ("visits,people\n0,1\n9999999,1\n", r"counts\.csv: spans 10000000 values"),
-    ("visits;people\n1;2\n", r"objective\.input\.value: 'visits' is not a column"),
+    ("visits;people\n1;2\n", r'objective\.input\.delimiter: is missing: .*counts\.csv seems to need delimiter = ";"'),
 ])  # fmt: skip
 def test_csv_errors(content: str | None, message: str, tmp_path: Path) -> None:
     """Every defect of the data names the file and line, or the key of the problem file."""

@@ -95,6 +95,8 @@ def test_csv_file(tmp_path: Path) -> None:
     table = key_table((11, "1/21"), 2**64, rule="ceiling")
     table.to_csv(tmp_path / "table.csv")
     assert KeyTable.from_csv(tmp_path / "table.csv") == table
+    semicolons = table.to_csv().replace(",", ";")
+    assert KeyTable.from_csv(semicolons) == KeyTable.from_csv(semicolons.encode("utf-16")) == table
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
     for bad in ("missing.csv", "binary.csv"):
         with pytest.raises(InputError, match="cannot be read"):
@@ -120,12 +122,12 @@ HEADER = "noise,count,cumulative\n"
         (lambda: KeyTable(0, (1,), 1).delta(-1), "epsilon: must be at least 0"),
         (lambda: KeyTable(0, (1,), 1).delta(1, 0), "sensitivity: must be positive"),
         (lambda: KeyTable.from_csv("\n"), "must begin with the line"),
-        (lambda: KeyTable.from_csv("noise;count;cumulative\n0;1;1\n"), "comma separated"),
-        (lambda: KeyTable.from_csv(HEADER), "holds no line"),
+        (lambda: KeyTable.from_csv("noise count cumulative\n0 1 1\n"), "must begin with the line"),
+        (lambda: KeyTable.from_csv(HEADER), "at least one row below it"),
         (lambda: KeyTable.from_csv(HEADER + "0,1,1\n2,1,2\n"), "line 3: must hold noise 1, not 2"),
         (lambda: KeyTable.from_csv(HEADER + "0,1,1\n0,1,2\n"), "line 3: must hold noise 1, not 0"),
         (lambda: KeyTable.from_csv(HEADER + "0,1,2\n"), "cumulative count 1, not 2"),
-        (lambda: KeyTable.from_csv(HEADER + "0,1\n"), "must hold 3 integers, not 2"),
+        (lambda: KeyTable.from_csv(HEADER + "0,1\n"), "csv:2: has 2 cells, but there are 3 columns"),
         (lambda: KeyTable.from_csv(HEADER + "0,x,1\n"), "line 2, count: must be a number"),
         (lambda: KeyTable.from_dict([]), "must be a mapping"),  # type: ignore[arg-type]
         (lambda: KeyTable.from_dict({}), "type: must be 'key-table', not None"),
