@@ -26,15 +26,7 @@ Found = TypeVar("Found")
 _ATTEMPTS = 100  # at a computation that a stranger disturbs every time
 
 _door = threading.RLock()
-
-
-class _Inside(threading.local):
-    """What this thread computes with; 0 outside of the door."""
-
-    bits = 0
-
-
-_inside = _Inside()
+_bits = 0  # that whoever holds the door computes with; 0 when nobody does
 
 if hasattr(os, "register_at_fork"):  # a child begins with a door that nobody holds, and with the context as it was
     os.register_at_fork(before=_door.acquire, after_in_parent=_door.release, after_in_child=_door.release)
@@ -73,20 +65,23 @@ def at_precision(bits: int, compute: Callable[[], Found], *, terms: int | None =
     >>> at_precision(200, lambda: arb(2).sqrt().rel_accuracy_bits()) >= 198
     True
     """
+    global _bits  # noqa: PLW0603  # the context is the process's
+    left = _ATTEMPTS
     with _door:
-        for _ in range(_ATTEMPTS):
-            bits_before, terms_before, bits_outside = ctx.prec, ctx.cap, _inside.bits
-            terms_here = terms_before if terms is None else terms
+        while left:
+            left -= 1
+            bits_before, terms_before, bits_outside = ctx.prec, ctx.cap, _bits
+            terms_here = terms or terms_before
             try:
-                ctx.prec, ctx.cap, _inside.bits = bits, terms_here, bits
+                ctx.prec, ctx.cap, _bits = bits, terms_here, bits
                 found = compute()
             finally:  # nothing is called here, so that Ctrl-C finds no place between
+                _bits = bits_outside
                 own_bits, own_terms = ctx.prec == bits, ctx.cap == terms_here
                 if own_bits:
                     ctx.prec = bits_before
                 if own_terms:
                     ctx.cap = terms_before
-                _inside.bits = bits_outside
             if own_bits and own_terms:
                 return found
     raise RuntimeError(
@@ -108,9 +103,11 @@ def working_precision() -> int:
     >>> at_precision(100, lambda: (at_precision(64, working_precision), working_precision()))
     (64, 100)
     """
-    if not _inside.bits:
+    with _door:  # so that these are ours, or nobody's
+        bits = _bits
+    if not bits:
         raise RuntimeError("balls are computed within dpopt.balls.at_precision only")
-    return _inside.bits
+    return bits
 
 
 def decided(compute: Callable[[], Found | None], bits: int, *, most: int, undecided: str) -> Found:
