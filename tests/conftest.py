@@ -13,7 +13,6 @@ ALLOWED_REASONS: tuple[str, ...] = (
 """Beginnings of the reasons for which a test may be skipped. A backend that is not installed is none of them."""
 
 
-
 @pytest.fixture(autouse=True)
 def useless_precision() -> Iterator[None]:
     """Outside of `dpopt.balls.at_precision` there are 2 bits and no series: what is computed there shows in every test.

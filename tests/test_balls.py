@@ -42,9 +42,16 @@ def in_a_thread(act: Callable[[], Any]) -> threading.Thread:
 # --- nobody else ------------------------------------------------------------------------------------------------------
 
 
+CHANGES = {"catch_warnings", "simplefilter", "filterwarnings"}  # of what all threads share
+CHANGES |= {"seterr", "seterrcall", "setcontext", "set_printoptions", "seed", "set_int_max_str_digits"}
+
+
 def slips(path: Path) -> Iterator[str]:
-    """Where a module could reach the context, or the filters of warnings, other than by their doors."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    """Where a module could reach python-flint's context or change other state of the process."""
+    text = path.read_text(encoding="utf-8")
+    if not any(word in text for word in {"flint", *CHANGES}):
+        return
+    for node in ast.walk(ast.parse(text)):
         where = f"{path.name}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "flint":
             yield from (f"{where} imports {a.name}" for a in node.names if a.name not in WITHOUT_CONTEXT)
@@ -52,11 +59,7 @@ def slips(path: Path) -> Iterator[str]:
             yield from (f"{where} imports {a.name}" for a in node.names if a.name.split(".")[0] == "flint")
         if isinstance(node, ast.Constant) and node.value == "flint":
             yield f"{where} names flint"
-        if isinstance(node, ast.Attribute) and node.attr in {"catch_warnings", "simplefilter", "filterwarnings"}:
-            yield f"{where} uses {node.attr}"
-        if isinstance(node, ast.Attribute) and node.attr in {"seterr", "seterrcall", "setcontext", "set_printoptions"}:
-            yield f"{where} uses {node.attr}"
-        if isinstance(node, ast.Attribute) and node.attr in {"seed", "set_int_max_str_digits", "setswitchinterval"}:
+        if isinstance(node, ast.Attribute) and node.attr in CHANGES:
             yield f"{where} uses {node.attr}"
 
 

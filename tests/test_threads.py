@@ -13,8 +13,11 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from fractions import Fraction
+from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,8 +25,10 @@ import pytest
 from flint import ctx
 
 import dpopt as dp
+from dpopt.backends import registry
 from dpopt.mechanisms.calibration import Mechanism
 from dpopt.privacy.enclosed import enclosed_delta
+from dpopt.problem import parts
 
 THREADS = 8
 OTHER_CONTEXTS = [(5000, 1000), (30, 3)]  # the tests' own is (2, 1)
@@ -110,8 +115,9 @@ def family_questions() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "best epsilon", lambda: dp.best_epsilon(D=11, V=4, delta="1e-4")
     yield "least variance", lambda: fields(dp.least_variance(D=17, epsilon=1, delta="1e-5"))
     yield "frontier", lambda: dp.frontier(1, "1e-3", points=2).points
-    yield "target analytic", lambda: certificate(dp.solve(dp.target(epsilon=1, delta="1e-3", family="analytic")))
-    yield "target tablebuilder", lambda: certificate(dp.solve(dp.target(epsilon=1, delta="1e-3", family="tablebuilder")))
+    for family in ("analytic", "tablebuilder"):
+        wanted = dp.target(epsilon=1, delta="1e-3", family=family)
+        yield f"target {family}", lambda wanted=wanted: certificate(dp.solve(wanted))
     yield "key table of the ideal", lambda: dp.key_table((5, "1/9"), 1 << 12, rule="ceiling").counts
     yield "symmetric key table", lambda: dp.key_table((5, "1/9"), 1 << 12, rule="symmetric").counts
     yield "guarantee of a key table", lambda: dp.key_table(NOISE, 1 << 8, rule="ceiling").delta("0.4")
@@ -251,6 +257,46 @@ def test_no_answer_depends_on_the_precision_outside(group: Callable[..., Any]) -
             assert not differing({name: question() for name, question in questions.items()}, expected)
     finally:
         ctx.prec, ctx.cap = 2, 1
+
+
+@pytest.mark.parametrize("group", ["dpopt.backends", "dpopt.constraints"])
+def test_entry_points_are_there_for_every_thread(group: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one thread reads them, no other takes some of them for all."""
+    reading, others_wait = threading.Event(), threading.Event()
+
+    def load() -> type[dp.Constraint]:
+        if not reading.is_set():
+            reading.set()
+            others_wait.wait(0.2)
+        assert known in parts.constraint_types()  # a package may ask while it is loaded
+        return SlowToCome
+
+    def entry_points(*, group: str) -> list[SimpleNamespace]:
+        if group == "dpopt.backends":
+            load()
+        return [SimpleNamespace(name="slow-to-come", value="no.module:Class", load=load)] if group == asked else []
+
+    asked, known = group, dp.Symmetric.type
+    monkeypatch.setattr(metadata, "entry_points", entry_points)
+    monkeypatch.setattr(registry, "_entry_points_read", False)
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    monkeypatch.setattr(parts, "_loaded_entry_points", False)
+    monkeypatch.setattr(parts, "_constraints", dict(parts._constraints))
+    names = dp.backend_names if group == "dpopt.backends" else parts.constraint_types
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(names)
+        assert reading.wait(60)
+        second = pool.submit(names)
+        assert "slow-to-come" in second.result(60)
+        others_wait.set()
+        assert "slow-to-come" in first.result(60)
+
+
+@dataclass(frozen=True)
+class SlowToCome(dp.Constraint):
+    """What a package registers."""
+
+    type = "slow-to-come"
 
 
 @pytest.mark.slow

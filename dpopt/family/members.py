@@ -120,8 +120,11 @@ class IdealMember:
     Examples
     --------
     >>> from dpopt.arithmetic import as_enclosure
-    >>> print(at_precision(128, lambda: as_enclosure(IdealMember(11, Fraction(1, 21)).variance())))
-    10.4473073733
+    >>> def facts():
+    ...     member = IdealMember(11, Fraction(1, 21))
+    ...     return as_enclosure(member.variance()), as_enclosure(member.delta(Fraction(1), 1))
+    >>> print(*at_precision(128, facts))
+    10.4473073733 0.000387356823687
     """
 
     def __init__(self, half_width: int, rate: Fraction | arb) -> None:
