@@ -6,8 +6,8 @@ what is cut counts as exactly 0, and an enclosure misses the truth. So nothing i
 context, and every ball is computed by a function that `at_precision` calls, under a lock.
 
 It takes a function and is no ``with`` block: a lock cannot be held across a ``yield``, nor be left locked by Ctrl-C.
-What is computed inside is balls and what decides about them. It must not wait for another thread (up to Python 3.11 a
-`cached_property` is a lock as well: none that uses this door may be first asked for inside), and it may be called again.
+What is computed inside is balls and what decides about them. It may be called again, and it must not wait for another
+thread (up to Python 3.11 a `cached_property` is a lock too: one that uses this door is not to be asked for inside).
 """
 
 from __future__ import annotations
