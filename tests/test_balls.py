@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import threading
@@ -23,7 +24,7 @@ from dpopt.release import selection_chance
 from dpopt.release.selection_design import SelectionDesign
 
 HOUSE = Path(dpopt.__file__).parent
-WITHOUT_CONTEXT = {"arb", "arb_poly", "arb_series", "fmpq", "fmpq_poly", "fmpz", "fmpz_poly"}
+NUMBER_TYPE = re.compile(r"(arb|acb|fmpz|fmpq)(_poly|_mat|_series)?")  # of python-flint: none is the context
 WATCHDOG = 60  # seconds: more is a hang
 
 
@@ -54,7 +55,7 @@ def slips(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
         where = f"{path.name}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "flint":
-            yield from (f"{where} imports {a.name}" for a in node.names if a.name not in WITHOUT_CONTEXT)
+            yield from (f"{where} imports {a.name}" for a in node.names if not NUMBER_TYPE.fullmatch(a.name))
         if isinstance(node, ast.Import):
             yield from (f"{where} imports {a.name}" for a in node.names if a.name.split(".")[0] == "flint")
         if isinstance(node, ast.Constant) and node.value == "flint":
