@@ -23,7 +23,7 @@ __all__ = ["at_precision", "decided", "working_precision"]
 
 Found = TypeVar("Found")
 
-_ATTEMPTS = 100  # at a computation that a stranger disturbs every time
+_ATTEMPTS = 30  # at a computation that a stranger disturbs every time
 
 _door = threading.RLock()
 _bits = 0  # that whoever holds the door computes with; 0 when nobody does
@@ -41,9 +41,9 @@ def at_precision(bits: int, compute: Callable[[], Found], *, terms: int | None =
     A program that uses python-flint in a thread of its own is not held back, and two things can happen. Its changes of
     the context are noticed at the end of a computation here: then `compute` is called again, and what the program set
     stays set. What it changes and puts back in between goes unnoticed: those operations had another precision, which
-    makes their balls wider or narrower, never wrong, and a series says itself how many terms it has, so that its user
-    checks that. The other way round, the program may see the precision of a computation here; run such code through
-    this function as well, and neither happens.
+    makes their balls wider or narrower, never wrong, and their series other lengths. So who computes with series looks
+    at the length that a series itself states. The other way round, the program may see the precision of a computation
+    here; run such code through this function as well, and neither happens.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def at_precision(bits: int, compute: Callable[[], Found], *, terms: int | None =
     Raises
     ------
     RuntimeError
-        Another thread changes python-flint's context at every attempt.
+        Another thread changes python-flint's precision at every attempt.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def at_precision(bits: int, compute: Callable[[], Found], *, terms: int | None =
                     ctx.prec = bits_before
                 if own_terms:
                     ctx.cap = terms_before
-            if own_bits and own_terms:
+            if own_bits and (own_terms or not left):
                 return found
     raise RuntimeError(
         "another thread keeps changing python-flint's precision (flint.ctx), which is one for the whole process; "

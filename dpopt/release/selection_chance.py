@@ -198,15 +198,21 @@ def _exponential(series: list[arb]) -> list[arb]:
     """``e`` to a power series, to as many terms; halved first, and squared again: the plain way loses all digits."""
     terms = len(series)
     halvings = ceil(float(abs(series[1]).upper())).bit_length() if terms > 1 else 0
-    small = at_precision(
-        working_precision(), lambda: arb_series([term / 2**halvings for term in series], prec=terms).exp(), terms=terms
-    )
-    if small.prec < terms:  # what a series leaves out counts as exactly 0
-        raise RuntimeError("another thread changes python-flint's context, and cut a series short")
-    found = arb_poly(small.coeffs())
+    halved = [term / 2**halvings for term in series]
+    small = at_precision(working_precision(), lambda: arb_series(halved, prec=terms).exp(), terms=terms)
+    # What a series leaves out would count as exactly 0.
+    found = arb_poly(small.coeffs() if small.prec >= terms else _term_by_term(halved))
     for _ in range(halvings):
         found = (found * found).truncate(terms)
     return found.coeffs() + [arb(0)] * (terms - found.length())
+
+
+def _term_by_term(series: list[arb]) -> list[arb]:
+    """``e`` to a power series without a constant term, slowly: should a stranger's thread cut python-flint's short."""
+    found = [arb(1)]
+    for n in range(1, len(series)):
+        found.append(sum((k * series[k] * found[n - k] for k in range(1, n + 1)), arb(0)) / n)
+    return found
 
 
 def _factors(winners: list[int], rate: Fraction, reach: Fraction) -> list[arb]:
