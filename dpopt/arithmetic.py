@@ -15,8 +15,9 @@ from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import NamedTuple, NoReturn
 
-from flint import arb, ctx, fmpq, fmpz
+from flint import arb, fmpq, fmpz
 
+from dpopt.balls import decided
 from dpopt.errors import InputError
 from dpopt.text import decimal_text
 
@@ -47,6 +48,7 @@ _LITERAL = re.compile(r"\s*([+-]?)(\d+)/(\d+)\s*|\s*[+-]?(\d+\.?\d*|\.\d+)([eE](
 _MAX_DIGITS = 4000  # Python refuses to print integers beyond 4,300 digits; a longer input is a slip, not a number
 _MOST_PRECISION = 1 << 16  # bits at which a number is close enough, or is not enclosed at all
 _MOST_BITS_APART = 1 << 20  # at which two numbers that differ are told apart, or nothing is decided
+_MOST_BITS_OF_FLOOR = 1 << 22  # at which a number is told from a multiple of its rounding unit
 MAX_EXPONENT = 700  # e^700 is still a float, so a solver can be told; more privacy loss than that is none at all
 
 
@@ -237,7 +239,7 @@ def rational_text(number: Fraction | int) -> str:
 
 
 def ball(number: Fraction | int) -> arb:
-    """`number` as a ball at the working precision of flint's context."""
+    """`number` as a ball at the working precision: within `dpopt.balls.at_precision`."""
     if number.denominator == 1:
         return arb(fmpz(number.numerator))
     return arb(fmpq(number.numerator, number.denominator))
@@ -249,15 +251,13 @@ def floor_scaled(compute: Callable[[], arb], bits: int) -> int:
     `compute` is called at growing precision. It must not enclose a multiple of ``2**-bits`` at every precision:
     callers exclude the rational special cases first.
     """
-    precision = max(bits, 0) + 64
-    while True:
-        with ctx.workprec(precision):
-            found = (compute() * arb(2) ** bits).floor().unique_fmpz()
-        if found is not None:
-            return int(found)
-        if precision > 1 << 22:
-            raise ArithmeticError("a ball could not be separated from a multiple of its rounding unit")
-        precision *= 2
+    floor = decided(
+        lambda: (compute() * arb(2) ** bits).floor().unique_fmpz(),
+        max(bits, 0) + 64,
+        most=_MOST_BITS_OF_FLOOR,
+        undecided="a ball could not be separated from a multiple of its rounding unit",
+    )
+    return int(floor)
 
 
 def round_scaled(compute: Callable[[], arb], bits: int) -> int:
@@ -315,14 +315,12 @@ def dyadic(number: arb) -> Fraction:
 
 def enclosed(compute: Callable[[], arb], bits: int = 64) -> Enclosure:
     """The two ends of the number that `compute` encloses, at growing precision until `bits` of it, or so, are right."""
-    precision = 2 * bits
-    while precision <= _MOST_PRECISION:
-        with ctx.workprec(precision):
-            found = compute()
-            if found.is_finite() and found.rel_accuracy_bits() >= bits - 4:
-                return as_enclosure(found)
-        precision *= 2
-    raise ArithmeticError("a number could not be enclosed")
+
+    def ends() -> Enclosure | None:
+        found = compute()
+        return as_enclosure(found) if found.is_finite() and found.rel_accuracy_bits() >= bits - 4 else None
+
+    return decided(ends, 2 * bits, most=_MOST_PRECISION, undecided="a number could not be enclosed")
 
 
 def sign(compute: Callable[[], arb]) -> int:
@@ -333,14 +331,12 @@ def sign(compute: Callable[[], arb]) -> int:
     >>> sign(lambda: ball(Fraction(1)).exp() - ball(Fraction("2.718281828459045235360287471352662498")))
     -1
     """
-    precision = 128
-    while precision <= _MOST_BITS_APART:
-        with ctx.workprec(precision):
-            found = compute()
-            if found > 0 or found < 0:
-                return 1 if found > 0 else -1
-        precision *= 2
-    raise ArithmeticError("two numbers could not be told apart")
+
+    def shown() -> int | None:
+        found = compute()
+        return 1 if found > 0 else -1 if found < 0 else None
+
+    return decided(shown, 128, most=_MOST_BITS_APART, undecided="two numbers could not be told apart")
 
 
 def is_at_most_exp(ratio: Fraction, epsilon: Fraction) -> bool:

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+from flint import ctx
 
 ALLOWED_REASONS: tuple[str, ...] = (
     "root may write anywhere",  # permission tests mean nothing to the superuser
 )
 """Beginnings of the reasons for which a test may be skipped. A backend that is not installed is none of them."""
+
+
+@pytest.fixture(autouse=True)
+def useless_precision() -> Iterator[None]:
+    """Outside of `dpopt.balls.at_precision` there are 2 bits and no series: what is computed there shows in every test.
+
+    And what a test did not put back fails it.
+    """
+    ctx.prec, ctx.cap = 2, 1
+    yield
+    assert (ctx.prec, ctx.cap) == (2, 1), "python-flint's precision was changed and not put back"
+
 
 _skipped: list[tuple[str, str]] = []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -12,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dpopt.backends._quiet import quiet
 from dpopt.backends._scaling import tame
 from dpopt.backends._shared import (
     claim_without_columns,
@@ -114,8 +114,7 @@ class Cvxpy:
             return claim_without_columns(program, backend=self.name, version=version, tolerances=tolerances)
         scaled, scaling = tame(program, threshold=DROPS_SMALL.get(solver, 0.0))
         started = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what cvxpy warns about is in the status, which the claim keeps
+        with quiet():  # what cvxpy warns about is in the status, which the claim keeps
             model = _build(scaled)
             status, words = _run(model, solver, settings)
             x, y, objective = _answer(model, scaled, status)

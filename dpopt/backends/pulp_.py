@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import tempfile
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from dpopt.backends._quiet import quiet
 from dpopt.backends._scaling import tame
 from dpopt.backends._shared import (
     claim_without_columns,
@@ -70,8 +70,7 @@ class Pulp:
         values = read_options(self, options)
         require(self, program)
         version = f"{package_versions('pulp')} with {values['solver']}"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PuLP announces the end of its own bundled CBC on every use
+        with quiet():  # PuLP announces the end of its own bundled CBC on every use
             solver, tolerances = _solver(values, options)
             if program.cost.size == 0:
                 return claim_without_columns(program, backend=self.name, version=version, tolerances=tolerances)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import logging
+import threading
 from collections.abc import Iterator
 from importlib import import_module, metadata
 from typing import Any
@@ -50,7 +51,8 @@ _MEMBERS = ("name", "requires", "options", "availability", "supports", "solve")
 
 _registered: dict[str, str | Backend] = dict(BUILT_IN)
 _loaded: dict[str, Backend] = {}
-_entry_points_read = False
+_reading = threading.Lock()
+_entry_points_read = False  # all of them
 
 
 def register_backend(backend: Backend | str, *, name: str | None = None, replace: bool = False) -> None:
@@ -240,12 +242,18 @@ def _read_entry_points() -> None:
     global _entry_points_read  # noqa: PLW0603
     if _entry_points_read:
         return
-    _entry_points_read = True
-    for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
-        if point.name in _registered or point.name == "auto":
-            logger.warning("entry point %s = %s ignored: the name is taken", point.name, point.value)
-            continue
-        _registered[point.name] = point.value
+    taken = []
+    with _reading:
+        if _entry_points_read:  # by another thread, meanwhile
+            return
+        for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
+            if point.name in _registered or point.name == "auto":
+                taken.append(point)
+            else:
+                _registered[point.name] = point.value
+        _entry_points_read = True
+    for point in taken:
+        logger.warning("entry point %s = %s ignored: the name is taken", point.name, point.value)
 
 
 def _load(name: str, target: str) -> Backend:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
+from dpopt.backends._quiet import quiet
 from dpopt.backends._scaling import tame
 from dpopt.backends._shared import claim_without_columns, package_versions, require, split_sides, supports_linear
 from dpopt.backends.base import Availability, Claim, Claimed, Option, Support, installed, read_options
@@ -150,8 +150,7 @@ def _strictly(function: Any, *arguments: Any, **options: Any) -> Any:
     """Call SciPy, and take its warning about an option that it ignores for the error that it is."""
     from scipy.optimize import OptimizeWarning
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", OptimizeWarning)
+    with quiet(OptimizeWarning):
         try:
             return function(*arguments, **options)
         except OptimizeWarning as warning:

@@ -13,11 +13,12 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from flint import arb, ctx
+from flint import arb
 
-from dpopt.arithmetic import Enclosure, Number, as_enclosure, ball, exact_integer
+from dpopt.arithmetic import Enclosure, Number, ball, exact_integer
+from dpopt.balls import at_precision
 from dpopt.designing.inverse import LeastVariance, least_variance, variances_between
-from dpopt.designing.side_by_side import text_table, working_bits
+from dpopt.designing.side_by_side import member_variance, text_table, working_bits
 from dpopt.designing.targeting import log_delta, outermost_rate, solve
 from dpopt.family.members import IdealMember, breakpoints, delta_exceeds, reaching_rate, worst_tail
 from dpopt.problem.problem import Problem
@@ -52,8 +53,7 @@ class FrontierPoint(Record):
             return ((self.least.upper, self.most.lower),)
         found = []
         for flat, steep in reversed(self.rates):
-            with ctx.workprec(working_bits(self.D)):
-                low, high = (as_enclosure(IdealMember(self.D, rate).variance()) for rate in (steep, flat))
+            low, high = member_variance(self.D, steep), member_variance(self.D, flat)
             found.append((low.upper, max(low.upper, high.lower)))
         return tuple(found)
 
@@ -240,15 +240,17 @@ class _Pieces:
         delta N is the sum over z >= t of e^(-gamma z^2) (1 - e^(epsilon - gamma m (m + 2 z))), the bracket being 1
         where z + m is outside. The exponential falls as gamma grows, the bracket grows, and N falls.
         """
-        with ctx.workprec(working_bits(self.half_width)):
-            flat, steep = IdealMember(self.half_width, a), IdealMember(self.half_width, b)
-            growth, m = ball(self.epsilon).exp(), self.shift
-            total = arb(0)
-            for z in range(worst_tail(self.half_width, (a + b) / 2, self.epsilon, m), self.half_width + 1):
-                mass = flat.masses[abs(z)]
-                inside = z + m <= self.half_width
-                total += mass * (1 - growth * steep.masses[abs(z + m)] / steep.masses[abs(z)]) if inside else mass
-            if total <= ball(self.delta) * steep.total:
-                return True
+        if at_precision(working_bits(self.half_width), lambda: self._is_below(a, b)):
+            return True
         middle = (a + b) / 2
         return depth > 0 and all(self.stays_below(*ends, depth - 1) for ends in ((a, middle), (middle, b)))
+
+    def _is_below(self, a: Fraction, b: Fraction) -> bool:
+        flat, steep = IdealMember(self.half_width, a), IdealMember(self.half_width, b)
+        growth, m = ball(self.epsilon).exp(), self.shift
+        total = arb(0)
+        for z in range(worst_tail(self.half_width, (a + b) / 2, self.epsilon, m), self.half_width + 1):
+            mass = flat.masses[abs(z)]
+            inside = z + m <= self.half_width
+            total += mass * (1 - growth * steep.masses[abs(z + m)] / steep.masses[abs(z)]) if inside else mass
+        return bool(total <= ball(self.delta) * steep.total)

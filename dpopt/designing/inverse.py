@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from flint import arb, ctx
+from flint import arb
 
 from dpopt.arithmetic import Enclosure, Number, as_enclosure, ball, exact, exact_integer
 from dpopt.backends.registry import require_backend
-from dpopt.designing.side_by_side import read_question, working_bits
+from dpopt.balls import at_precision, decided, working_precision
+from dpopt.designing.side_by_side import member_variance, read_question, working_bits
 from dpopt.designing.targeting import outermost_rate, solve
 from dpopt.errors import InputError
 from dpopt.family.members import IdealMember, analytic_rate, delta_exceeds, reaching_rate
@@ -24,6 +25,8 @@ from dpopt.record import Record
 from dpopt.solution import Solution
 
 __all__ = ["LeastVariance", "best_epsilon", "least_variance", "variances_between"]
+
+_MOST_PRECISION = 1 << 16
 
 
 def best_epsilon(*, D: int, V: Number, delta: Number, sensitivity: Number = 1) -> Enclosure:  # noqa: N803
@@ -61,15 +64,13 @@ def best_epsilon(*, D: int, V: Number, delta: Number, sensitivity: Number = 1) -
         if floor > read.delta:
             raise _plateau(float(floor))
         return Enclosure(Fraction(0), Fraction(0))
-    precision = working_bits(half_width)
-    while precision < 1 << 16:
-        with ctx.workprec(precision):
-            member = IdealMember(half_width, _rate_ball(half_width, variance))
-            found = _least_growth(member, read.shift, read.delta)
-            if found is not None:
-                return as_enclosure(found.max(arb(1)).log())
-        precision *= 2
-    raise ArithmeticError("delta could not be separated from the mass at the ends")
+
+    def least_loss() -> Enclosure | None:
+        found = _least_growth(IdealMember(half_width, _rate_ball(half_width, variance)), read.shift, read.delta)
+        return None if found is None else as_enclosure(found.max(arb(1)).log())
+
+    undecided = "delta could not be separated from the mass at the ends"
+    return decided(least_loss, working_bits(half_width), most=_MOST_PRECISION, undecided=undecided)
 
 
 def _plateau(floor: float) -> InputError:
@@ -92,15 +93,8 @@ def _least_growth(member: IdealMember, shift: int, delta: Fraction) -> arb | Non
 
 def _rate_ball(half_width: int, variance: Fraction) -> arb:
     """A ball around the gamma with this variance, by bisection, Newton's steps, and a proof at its two ends."""
-    wanted, precision = ball(variance), ctx.prec
-    low, high = arb(0), arb(1)
-    with ctx.workprec(64):
-        while IdealMember(half_width, high).variance() > wanted:
-            high *= 2
-        for _ in range(24):
-            middle = ((low + high) / 2).mid()
-            low, high = (middle, high) if IdealMember(half_width, middle).variance() > wanted else (low, middle)
-    rate = high.mid()
+    wanted, precision = ball(variance), working_precision()
+    rate = at_precision(64, lambda: _rough_rate(half_width, wanted))
     for _ in range(2 + precision.bit_length()):  # the number of right digits doubles with every step
         member = IdealMember(half_width, rate)
         now = member.variance()
@@ -111,6 +105,17 @@ def _rate_ball(half_width: int, variance: Fraction) -> arb:
     if not (IdealMember(half_width, ends[0]).variance() > wanted > IdealMember(half_width, ends[1]).variance()):
         raise ArithmeticError("the rate that has this variance could not be enclosed")
     return ends[0].union(ends[1])
+
+
+def _rough_rate(half_width: int, wanted: arb) -> arb:
+    """A rate to start from, by bisection."""
+    low, high = arb(0), arb(1)
+    while IdealMember(half_width, high).variance() > wanted:
+        high *= 2
+    for _ in range(24):
+        middle = ((low + high) / 2).mid()
+        low, high = (middle, high) if IdealMember(half_width, middle).variance() > wanted else (low, middle)
+    return high.mid()
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,9 +185,7 @@ def least_variance(
 
 def variances_between(half_width: int, steep: Fraction, flat: Fraction) -> Enclosure:
     """What lies between the variances of two rates, the larger rate first."""
-    with ctx.workprec(working_bits(half_width)):
-        low, high = (as_enclosure(IdealMember(half_width, rate).variance()) for rate in (steep, flat))
-    return Enclosure(low.lower, high.upper)
+    return Enclosure(member_variance(half_width, steep).lower, member_variance(half_width, flat).upper)
 
 
 def _least_of_all(read: Target, half_width: int, backend: Any) -> LeastVariance:

@@ -41,9 +41,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from flint import ctx
-
 from dpopt.arithmetic import Enclosure, Number, as_enclosure, exact_integer
+from dpopt.balls import at_precision
 from dpopt.designing.targeting import guessed_rate, solve
 from dpopt.family.members import IdealMember, breakpoints, reaching_rate
 from dpopt.problem.target import Family, Target
@@ -57,6 +56,7 @@ __all__ = [
     "PaperRanges",
     "best_rate",
     "designs",
+    "member_variance",
     "paper_ranges",
     "read_question",
     "text_table",
@@ -68,6 +68,11 @@ _BITS = 192  # working precision of enclosures that are shown, beside what a lon
 
 def working_bits(half_width: int) -> int:
     return _BITS + 2 * half_width.bit_length()
+
+
+def member_variance(half_width: int, rate: Fraction) -> Enclosure:
+    """The variance of the ideal member, equation (24)."""
+    return at_precision(working_bits(half_width), lambda: as_enclosure(IdealMember(half_width, rate).variance()))
 
 
 def read_question(epsilon: Number, sensitivity: Number, delta: Number = "1/2") -> Target:
@@ -127,10 +132,7 @@ def best_rate(D: int, epsilon: Number, sensitivity: Number = 1) -> FamilyOptimum
     points = breakpoints(*question)
     best: Fraction | None = guessed_rate(*question)
     while best is not None:
-        gamma = best
-        with ctx.workprec(working_bits(half_width)):
-            member = IdealMember(half_width, gamma)
-            delta, variance = as_enclosure(member.delta(*question[1:])), as_enclosure(member.variance())
+        gamma, delta = best, _member_delta(half_width, best, read)
         place = points.index(gamma)
         below = reaching_rate(*question, delta.upper, Fraction(0), points[place - 1]) if place else None
         above = None
@@ -138,7 +140,14 @@ def best_rate(D: int, epsilon: Number, sensitivity: Number = 1) -> FamilyOptimum
             above = reaching_rate(*question, delta.upper, points[place + 1], None)
         best = above if below is None else below
     delta = Enclosure(max(delta.lower, Fraction(0)), min(delta.upper, Fraction(1)))
-    return FamilyOptimum(half_width, gamma, place - 1 if place else None, delta, variance)
+    return FamilyOptimum(half_width, gamma, place - 1 if place else None, delta, member_variance(half_width, gamma))
+
+
+def _member_delta(half_width: int, rate: Fraction, read: Target) -> Enclosure:
+    """The ideal member's delta at the epsilon and the shift of a question."""
+    return at_precision(
+        working_bits(half_width), lambda: as_enclosure(IdealMember(half_width, rate).delta(read.epsilon, read.shift))
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -169,12 +178,15 @@ def paper_ranges(epsilon: Number, D: int) -> PaperRanges:  # noqa: N803
     half_width = exact_integer(D, "D", at_least=1)
     value = read_question(epsilon, 1).epsilon
     rates = value / (2 * half_width + 1), value / (2 * half_width - 1)
-    with ctx.workprec(working_bits(half_width)):
+
+    def ranges() -> PaperRanges:
         low, high = (IdealMember(half_width, rate) for rate in rates)
         variances = as_enclosure(high.variance()), as_enclosure(low.variance())
         centres = as_enclosure(1 / low.total), as_enclosure(1 / high.total)
-        deltas = tuple(as_enclosure(m.masses[-1] / m.total) for m in (high, low))
-    return PaperRanges(rates, variances, centres, (deltas[0], deltas[1]))
+        deltas = as_enclosure(high.masses[-1] / high.total), as_enclosure(low.masses[-1] / low.total)
+        return PaperRanges(rates, variances, centres, deltas)
+
+    return at_precision(working_bits(half_width), ranges)
 
 
 # --- the three families side by side ---------------------------------------------------------------------------------

@@ -7,16 +7,17 @@ A Poisson or Gaussian probability is irrational. dpopt replaces it, once and for
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import count, takewhile
 from typing import ClassVar
 
-from flint import arb, ctx
+from flint import arb
 
 from dpopt.arithmetic import ball, exact, exact_integer, exact_nonnegative, exact_positive, round_scaled
+from dpopt.balls import at_precision
 from dpopt.distributions.base import BITS, MAX_POINTS, Distribution, bounded, set_field
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
@@ -91,20 +92,19 @@ class Gaussian(Distribution):
         return (ball(x / self.sd) / arb(2).sqrt()).erfc() / 2
 
     def _arm(self, edge: Fraction) -> list[int]:
-        """The masses of the cells from an edge outward, until one rounds to 0; neighbours share an edge's ball."""
-        masses: list[int] = []
-        with ctx.workprec(BITS + 64):
-            near = self._upper(edge)
-            while True:
-                edge += 1
-                far = self._upper(edge)
-                found = ((near - far) * arb(2) ** BITS + arb("0.5")).floor().unique_fmpz()
-                # None: the ball lies across a tie of the rounding
-                mass = round_scaled(partial(self._cell, edge), BITS) if found is None else int(found)
-                if mass == 0:
-                    return masses
-                masses.append(mass)
-                near = far
+        """The masses of the cells from an edge outward, until one rounds to 0."""
+        return at_precision(BITS + 64, lambda: list(takewhile(bool, self._cells(edge))))
+
+    def _cells(self, edge: Fraction) -> Iterator[int]:
+        """The masses of all cells from an edge outward; neighbours share an edge's ball."""
+        near = self._upper(edge)
+        while True:
+            edge += 1
+            far = self._upper(edge)
+            found = ((near - far) * arb(2) ** BITS + arb("0.5")).floor().unique_fmpz()
+            # None: the ball lies across a tie of the rounding
+            yield round_scaled(partial(self._cell, edge), BITS) if found is None else int(found)
+            near = far
 
     def _cell(self, edge: Fraction) -> arb:
         return self._upper(edge - 1) - self._upper(edge)

@@ -37,9 +37,10 @@ from itertools import accumulate
 from math import ceil, log
 from typing import Any
 
-from flint import arb, ctx
+from flint import arb
 
 from dpopt.arithmetic import ball, round_scaled
+from dpopt.balls import at_precision, decided
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 
@@ -55,6 +56,7 @@ __all__ = [
 
 _RELATIVE_BITS = 128
 _MAX_BITS = 1 << 16
+_MOST_PRECISION = 1 << 20
 
 
 def analytic_rate(half_width: int, epsilon: Fraction, shift: int) -> Fraction | None:
@@ -112,15 +114,16 @@ def worst_tail(half_width: int, rate: Fraction, epsilon: Fraction, shift: int) -
 class IdealMember:
     """The pmf proportional to e^(-rate z^2) on [-D, D] with real masses, as balls at the precision it is made at.
 
-    Use it within ``ctx.workprec`` of some bits more than wanted: sums of D balls lose about 2 log2 D. The rate may be a
+    Use it within `at_precision` of some bits more than wanted: sums of D balls lose about 2 log2 D. The rate may be a
     ball: then the masses are those of all its rates.
 
     Examples
     --------
     >>> from dpopt.arithmetic import as_enclosure
-    >>> with ctx.workprec(128):
+    >>> def facts():
     ...     member = IdealMember(11, Fraction(1, 21))
-    ...     print(as_enclosure(member.variance()), as_enclosure(member.delta(Fraction(1), 1)))
+    ...     return as_enclosure(member.variance()), as_enclosure(member.delta(Fraction(1), 1))
+    >>> print(*at_precision(128, facts))
     10.4473073733 0.000387356823687
     """
 
@@ -165,16 +168,14 @@ def delta_exceeds(half_width: int, rate: Fraction, epsilon: Fraction, shift: int
     """
     if rate == 0:
         return Fraction(min(shift, 2 * half_width + 1), 2 * half_width + 1) > level
-    start, precision = worst_tail(half_width, rate, epsilon, shift), 96
-    while precision <= 1 << 20:
-        with ctx.workprec(precision + 2 * half_width.bit_length()):
-            excess = IdealMember(half_width, rate).excess(start, shift, ball(epsilon).exp(), ball(level))
-            if excess > 0:
-                return True
-            if excess < 0:
-                return False
-        precision *= 2
-    raise ArithmeticError("a delta of the family could not be separated from the wanted one")
+    start = worst_tail(half_width, rate, epsilon, shift)
+
+    def shown() -> bool | None:
+        excess = IdealMember(half_width, rate).excess(start, shift, ball(epsilon).exp(), ball(level))
+        return bool(excess > 0) if excess > 0 or excess < 0 else None
+
+    undecided = "a delta of the family could not be separated from the wanted one"
+    return decided(shown, 96 + 2 * half_width.bit_length(), most=_MOST_PRECISION, undecided=undecided)
 
 
 def reaching_rate(
@@ -200,36 +201,39 @@ def reaching_rate(
     """
     inner = (b for b in breakpoints(half_width, epsilon, shift) if b > low and (high is None or b < high))
     nodes = [low, *inner] if high is None or high == low else [low, *inner, high]
-    with ctx.workprec(96 + 2 * half_width.bit_length()):
-        judge = _Judge(half_width, epsilon, shift, level)
-        left, right = (IdealMember(half_width, rate) for rate in (nodes[0], nodes[-1]))
-        if not judge.fails(right) or (high is None and not judge.stays(right)):
-            return right.rate
-        ranges = [(0, left, len(nodes) - 1, right)]
-        while ranges:
-            i, left, k, right = ranges.pop()
-            middle = (i + k) // 2
-            if k == i or judge.excludes(left, right, (nodes[middle] + nodes[middle + 1]) / 2):
-                continue
-            if k - i == 1:  # a single piece: one event is the worst on all of it, its ends included
-                if not judge.fails(left):
-                    return left.rate
-                continue
-            half = IdealMember(half_width, nodes[middle])
-            if not judge.fails(half):
-                return half.rate
-            ranges += [(middle, half, k, right), (i, left, middle, half)]
-    return None
+    judge = _Judge(half_width, epsilon, shift, level)
+    return at_precision(96 + 2 * half_width.bit_length(), lambda: judge.passing(nodes, endless=high is None))
 
 
 @dataclass(frozen=True)
 class _Judge:
-    """Decisions about delta > level, at the working precision of flint's context."""
+    """Decisions about delta > level, at the working precision."""
 
     half_width: int
     epsilon: Fraction
     shift: int
     level: Fraction
+
+    def passing(self, nodes: list[Fraction], *, endless: bool) -> Fraction | None:
+        """A rate from the first to the last of `nodes`, or beyond if `endless`, that does not fail; None: all fail."""
+        left, right = (IdealMember(self.half_width, rate) for rate in (nodes[0], nodes[-1]))
+        if not self.fails(right) or (endless and not self.stays(right)):
+            return nodes[-1]
+        ranges = [(0, left, len(nodes) - 1, right)]
+        while ranges:
+            i, left, k, right = ranges.pop()
+            middle = (i + k) // 2
+            if k == i or self.excludes(left, right, (nodes[middle] + nodes[middle + 1]) / 2):
+                continue
+            if k - i == 1:  # a single piece: one event is the worst on all of it, its ends included
+                if not self.fails(left):
+                    return nodes[i]
+                continue
+            half = IdealMember(self.half_width, nodes[middle])
+            if not self.fails(half):
+                return nodes[middle]
+            ranges += [(middle, half, k, right), (i, left, middle, half)]
+        return None
 
     def event(self, rate: Fraction) -> int:
         """The worst event's beginning at a rate."""

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
-from flint import arb, ctx
+from flint import arb
 
 from dpopt.arithmetic import Enclosure, Number, ball, dyadic, exact, exact_integer, exp_enclosure
+from dpopt.balls import at_precision, decided
 from dpopt.errors import InputError
 from dpopt.privacy.shifts import lattice_shift
 
@@ -151,17 +152,18 @@ class _Point(NamedTuple):
 
 def _newton(half: int, rate: Fraction, variance: Fraction) -> _Point:
     """Newton's step for ln variance(gamma) = ln V, close to linear both near gamma = 0 and for large gamma."""
-    precision = 2 * _RATE_BITS + 2 * half.bit_length()
-    while precision <= _MOST_BITS:
-        with ctx.workprec(precision):
-            zeroth, second, fourth = _moments(half, rate)
-            excess = second - ball(variance) * zeroth  # no rational gamma > 0 is a root (Lindemann)
-            if excess > 0 or excess < 0:
-                found, slope = second / zeroth, fourth / zeroth - (second / zeroth) ** 2
-                step = (found / ball(variance)).log() * found / slope
-                return _Point(bool(excess > 0), dyadic(step.mid()))
-        precision *= 2
-    raise ArithmeticError("a variance of the family could not be separated from V")
+
+    def point() -> _Point | None:
+        zeroth, second, fourth = _moments(half, rate)
+        excess = second - ball(variance) * zeroth  # no rational gamma > 0 is a root (Lindemann)
+        if not (excess > 0 or excess < 0):
+            return None
+        found, slope = second / zeroth, fourth / zeroth - (second / zeroth) ** 2
+        step = (found / ball(variance)).log() * found / slope
+        return _Point(bool(excess > 0), dyadic(step.mid()))
+
+    undecided = "a variance of the family could not be separated from V"
+    return decided(point, 2 * _RATE_BITS + 2 * half.bit_length(), most=_MOST_BITS, undecided=undecided)
 
 
 def _moments(half: int, rate: Fraction) -> tuple[arb, arb, arb]:
@@ -185,8 +187,7 @@ def _refined(compute: Callable[[], arb], precision: int) -> Enclosure:
     """The ends of what `compute` encloses, at growing precision until they are close or come no closer."""
     width: Fraction | None = None
     while True:
-        with ctx.workprec(precision):
-            found = compute()
+        found = at_precision(precision, compute)
         middle, radius = dyadic(found.mid()), dyadic(found.rad())
         close = radius * (1 << _BITS) <= abs(middle)
         if close or precision > _MOST_BITS or (width is not None and 2 * radius > width):

@@ -7,6 +7,7 @@ keys and its Python arguments; nothing else needs to know about it.
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -132,7 +133,8 @@ O = TypeVar("O", bound=type[Objective])  # noqa: E741  # the second letter of it
 
 _constraints: dict[str, type[Constraint]] = {}
 _objectives: dict[str, type[Objective]] = {}
-_loaded_entry_points = False
+_loaded_entry_points = False  # all of them; threads that meet here each load them, since a lock would meet import's
+_thread = threading.local()  # of the one that loads: a package may ask for the types meanwhile, and gets what there is
 
 
 def register_constraint(cls: C) -> C:
@@ -172,12 +174,16 @@ def objective_types() -> Mapping[str, type[Objective]]:
 
 def _load_entry_points() -> None:
     global _loaded_entry_points  # noqa: PLW0603  # once a process: packages do not appear while it runs
-    if _loaded_entry_points:
+    if _loaded_entry_points or getattr(_thread, "loads_entry_points", False):
         return
+    _thread.loads_entry_points = True
+    try:
+        for group, register in (("dpopt.constraints", register_constraint), ("dpopt.objectives", register_objective)):
+            for entry in metadata.entry_points(group=group):
+                register(entry.load())
+    finally:
+        _thread.loads_entry_points = False
     _loaded_entry_points = True
-    for group, register in (("dpopt.constraints", register_constraint), ("dpopt.objectives", register_objective)):
-        for entry in metadata.entry_points(group=group):
-            register(entry.load())
 
 
 def build(kind: str, types: Mapping[str, Any], table: object, location: str) -> Any:

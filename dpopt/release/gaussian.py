@@ -15,9 +15,10 @@ from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 
 from dpopt.arithmetic import ball
+from dpopt.balls import working_precision
 from dpopt.release.digits import ExponentialRatio, draw_again
 from dpopt.release.lazy import BallSurvival, LazyTable
 from dpopt.release.randomness import Randomness
@@ -48,7 +49,8 @@ class GaussianTable:
         them over 1 - e^(-(2 last + 1) / (2 sigma^2)).
         """
         twice = 2 * self._variance
-        last = isqrt(int(twice * (bits + ctx.prec))) + 2  # e^-(bits + prec) is less than any digit in use
+        enough = bits + working_precision()  # e^-enough is less than any digit in use
+        last = isqrt(int(twice * enough)) + 2
         terms = [ball(-j * j / twice).exp() for j in range(last + 1)]
         rest = (2 * terms[last] / -ball(-(2 * last + 1) / twice).expm1()).upper()
         beyond = arb(rest / 2, rest / 2)  # the ball from 0 to the bound

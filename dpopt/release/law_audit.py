@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from dpopt.arithmetic import Enclosure, Number, as_enclosure, ball, exact
+from dpopt.arithmetic import Enclosure, Number, exact, log_enclosure
 from dpopt.errors import InputError
 from dpopt.record import Record
 from dpopt.text import decimal_text
@@ -150,8 +150,8 @@ def _read(chance: object, argument: str) -> Enclosure:
 
 def _loss(here: Enclosure, there: Enclosure) -> Enclosure:
     """``|ln(here / there)|``."""
-    ends = [ball(here.lower / there.upper).log(), ball(here.upper / there.lower).log()]
-    found = as_enclosure(ends[0].union(ends[1]))
+    least, most = log_enclosure(here.lower / there.upper), log_enclosure(here.upper / there.lower)
+    found = Enclosure(least.lower, most.upper)
     if found.lower >= 0:
         return found
     if found.upper <= 0:

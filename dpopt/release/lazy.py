@@ -22,8 +22,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 
+from dpopt.balls import at_precision
 from dpopt.release.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ class BallSurvival(Survival):
     Parameters
     ----------
     balls : callable
-        The list of T(k), k = 1, 2, ..., at the working precision of flint's context. The argument is the number of
-        bits after the point that matter: an endless law ends its list beyond the first T(k) below ``2**-bits``.
+        The list of T(k), k = 1, 2, ..., at the working precision. The argument is the number of bits after the point
+        that matter: an endless law ends its list beyond the first T(k) below ``2**-bits``.
     exact : callable, optional
         The same law in integers, for one of which some T(k) may be a multiple of 2^-bits without its ball showing it:
         no ball would ever decide that.
@@ -97,11 +98,14 @@ class BallSurvival(Survival):
 
     def floors(self, bits: int) -> list[Floor]:
         """By balls of growing precision."""
+
+        def by_balls() -> list[Floor | None]:
+            unit, top = arb(2) ** bits, arb(2) ** bits - 1
+            return [_floor(ball * unit, top) for ball in self._balls(bits)]
+
         precision = bits + 96
         while True:
-            with ctx.workprec(precision):
-                unit, top = arb(2) ** bits, arb(2) ** bits - 1
-                found = [_floor(ball * unit, top) for ball in self._balls(bits)]
+            found = at_precision(precision, by_balls)
             if self._exact is not None and None in found:
                 exact = self._exact()
                 found = [exact.floor(k, bits) if pair is None else pair for k, pair in enumerate(found, 1)]

@@ -21,9 +21,10 @@ from fractions import Fraction
 from math import ceil, comb, exp, factorial, isqrt, perm, prod
 from typing import NamedTuple
 
-from flint import arb, arb_poly, arb_series, ctx
+from flint import arb, arb_poly, arb_series
 
 from dpopt.arithmetic import ball
+from dpopt.balls import at_precision, working_precision
 
 __all__ = ["Field", "chance_of_order", "chance_of_set"]
 
@@ -74,10 +75,10 @@ class _Range(NamedTuple):
 
         `lost` is how many times the bits of S U are lost to a result that is much smaller than the sums it comes from.
         """
-        last, x = field.winners[-1], float(min(rate, Fraction(10**9)))
+        last, x, bits = field.winners[-1], float(min(rate, Fraction(10**9))), working_precision()
         expected = sum(many * exp(-min(x * min(last - value, 10**12), 700.0)) for value, many in field.others)
         k = len(field.winners)
-        enough = k + isqrt(2 * k * ctx.prec) + ctx.prec  # S u there: the integrand is like e^(-S u) u^(k - 1)
+        enough = k + isqrt(2 * k * bits) + bits  # S u there: the integrand is like e^(-S u) u^(k - 1)
         reach = Fraction(enough, ceil(expected)) if expected > enough else Fraction(1)
         seen = min(enough, int(expected))
         return cls(reach, 3 * seen + lost * seen.bit_length())
@@ -89,21 +90,25 @@ def chance_of_set(field: Field, rate: Fraction) -> arb:
     The integral over 0 < u < 1 of Q(u) dg(u), with ``Q = P(all others < t)`` and ``g = P(all winners > t)``, which is
     the product of ``min(1, c_i u)``; u = 1 at the least winner's score.
     """
-    last, (reach, spare) = field.winners[-1], _Range.of(field, rate, lost=isqrt(len(field.winners)))
-    with ctx.workprec(ctx.prec + spare):
-        below = _all_below(field.others, last, rate, reach)
-        pieces = sorted(Counter(field.winners).items())  # from u = 1, where the least winner starts to fail, to u = 0
-        ends = [(_power(rate, value - last) / ball(reach)).min(arb(1)) for value, _ in pieces] + [arb(0)]
-        total, active, height = arb(0), 0, 0
-        for place, (value, many) in enumerate(pieces):
-            active, height = active + many, height + many * (value - last)
-            if not ends[place + 1] >= 1:
-                inside = below.polynomial.left_shift(active - 1).integral()
-                lead = active * _power(rate, -height) * ball(reach) ** active
-                total += lead * (inside(ends[place]) - inside(ends[place + 1]))
-        # Beyond U, g' is at most m g(U) / U (u / U)^(m - 1), where m winners may fail at U.
-        failing = [factor for factor in _factors(field.winners, rate, reach) if not factor >= 1]
-        return total + below.beyond(len(failing)) * len(failing) * prod(failing, start=arb(1))
+    reach, spare = _Range.of(field, rate, lost=isqrt(len(field.winners)))
+    return at_precision(working_precision() + spare, lambda: _chance_of_set(field, rate, reach))
+
+
+def _chance_of_set(field: Field, rate: Fraction, reach: Fraction) -> arb:
+    last = field.winners[-1]
+    below = _all_below(field.others, last, rate, reach)
+    pieces = sorted(Counter(field.winners).items())  # from u = 1, where the least winner starts to fail, to u = 0
+    ends = [(_power(rate, value - last) / ball(reach)).min(arb(1)) for value, _ in pieces] + [arb(0)]
+    total, active, height = arb(0), 0, 0
+    for place, (value, many) in enumerate(pieces):
+        active, height = active + many, height + many * (value - last)
+        if not ends[place + 1] >= 1:
+            inside = below.polynomial.left_shift(active - 1).integral()
+            lead = active * _power(rate, -height) * ball(reach) ** active
+            total += lead * (inside(ends[place]) - inside(ends[place + 1]))
+    # Beyond U, g' is at most m g(U) / U (u / U)^(m - 1), where m winners may fail at U.
+    failing = [factor for factor in _factors(field.winners, rate, reach) if not factor >= 1]
+    return total + below.beyond(len(failing)) * len(failing) * prod(failing, start=arb(1))
 
 
 def chance_of_order(field: Field, rate: Fraction) -> arb:
@@ -112,19 +117,23 @@ def chance_of_order(field: Field, rate: Fraction) -> arb:
     From the last winner to the first, P(s_i < t, s_i > s_{i+1} > ... > all others) is the integral of the one before
     against the density of s_i. It is needed from b_{i-1} >= b_i upward only, where it is one polynomial in u.
     """
-    winners, (reach, spare) = field.winners, _Range.of(field, rate, lost=len(field.winners))
-    with ctx.workprec(ctx.prec + spare):
-        below = _all_below(field.others, winners[-1], rate, reach)
-        factors = _factors(winners, rate, reach)  # winner i's own u is factor * v
-        chance, total = below.polynomial, arb(0)
-        for factor in reversed(factors):
-            sums = factor * chance.integral()
-            total = sums((1 / factor).min(arb(1)))
-            chance = arb_poly([total]) - sums
-        # Beyond U, P(s_1 > ... > s_{k-1} > t) / u^(k - 1) falls in u; at U, winners that tie are in any order.
-        orders = prod(map(factorial, Counter(winners[:-1]).values()))
-        above = prod((factor.min(arb(1)) for factor in factors[:-1]), start=arb(1)) / orders
-        return total + below.beyond(len(winners)) * above * ball(reach)
+    reach, spare = _Range.of(field, rate, lost=len(field.winners))
+    return at_precision(working_precision() + spare, lambda: _chance_of_order(field, rate, reach))
+
+
+def _chance_of_order(field: Field, rate: Fraction, reach: Fraction) -> arb:
+    winners = field.winners
+    below = _all_below(field.others, winners[-1], rate, reach)
+    factors = _factors(winners, rate, reach)  # winner i's own u is factor * v
+    chance, total = below.polynomial, arb(0)
+    for factor in reversed(factors):
+        sums = factor * chance.integral()
+        total = sums((1 / factor).min(arb(1)))
+        chance = arb_poly([total]) - sums
+    # Beyond U, P(s_1 > ... > s_{k-1} > t) / u^(k - 1) falls in u; at U, winners that tie are in any order.
+    orders = prod(map(factorial, Counter(winners[:-1]).values()))
+    above = prod((factor.min(arb(1)) for factor in factors[:-1]), start=arb(1)) / orders
+    return total + below.beyond(len(winners)) * above * ball(reach)
 
 
 class _Below(NamedTuple):
@@ -150,7 +159,7 @@ def _all_below(others: list[tuple[int, int]], last: int, rate: Fraction, reach: 
     shares = [(ball(reach) * _power(rate, last - value), many) for value, many in others]
     count = sum(many for _, many in others)
     expected = sum((many * share for share, many in shares), arb(0))
-    allowed, term, degree = arb(2) ** -ctx.prec, arb(1), 0
+    allowed, term, degree = arb(2) ** -working_precision(), arb(1), 0
     while degree < count and not term < allowed:
         degree += 1
         term = term * expected / degree  # at least the coefficient of v^degree
@@ -166,9 +175,9 @@ def _all_below(others: list[tuple[int, int]], last: int, rate: Fraction, reach: 
 def _power_sums(shares: list[tuple[arb, int]], expected: arb, most: int) -> list[arb]:
     """The sums of the first powers of falling shares; those that no longer matter stand as a bound."""
     sums, powers, left = [], [many * share for share, many in shares], len(shares)
-    sizes = [_log2(share) for share, _ in shares]
+    sizes, negligible = [_log2(share) for share, _ in shares], -working_precision() - 32
     for p in range(1, most + 1):
-        while left and p > 1 and (p - 1) * sizes[left - 1] < -ctx.prec - 32:
+        while left and p > 1 and (p - 1) * sizes[left - 1] < negligible:
             left -= 1
         if p > 1:
             powers = [power * share for power, (share, _) in zip(powers[:left], shares, strict=False)]
@@ -189,15 +198,21 @@ def _exponential(series: list[arb]) -> list[arb]:
     """``e`` to a power series, to as many terms; halved first, and squared again: the plain way loses all digits."""
     terms = len(series)
     halvings = ceil(float(abs(series[1]).upper())).bit_length() if terms > 1 else 0
-    cap, ctx.cap = ctx.cap, terms
-    try:
-        small = arb_series([term / 2**halvings for term in series], prec=terms).exp()
-    finally:
-        ctx.cap = cap
-    found = arb_poly(small.coeffs())
+    halved = [term / 2**halvings for term in series]
+    small = at_precision(working_precision(), lambda: arb_series(halved, prec=terms).exp(), terms=terms)
+    # What a series leaves out would count as exactly 0.
+    found = arb_poly(small.coeffs() if small.prec >= terms else _term_by_term(halved))
     for _ in range(halvings):
         found = (found * found).truncate(terms)
     return found.coeffs() + [arb(0)] * (terms - found.length())
+
+
+def _term_by_term(series: list[arb]) -> list[arb]:
+    """``e`` to a power series without a constant term, slowly: should a stranger's thread cut python-flint's short."""
+    found = [arb(1)]
+    for n in range(1, len(series)):
+        found.append(sum((k * series[k] * found[n - k] for k in range(1, n + 1)), arb(0)) / n)
+    return found
 
 
 def _factors(winners: list[int], rate: Fraction, reach: Fraction) -> list[arb]:

@@ -11,9 +11,10 @@ from enum import StrEnum
 from fractions import Fraction
 from itertools import accumulate
 
-from flint import arb, ctx, fmpz
+from flint import arb
 
 from dpopt.arithmetic import ball, exact_integer
+from dpopt.balls import decided
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 from dpopt.reading import read_choice
@@ -156,14 +157,19 @@ def _masses(half_width: int, rate: Fraction) -> tuple[list[arb], arb]:
 
 def _decided_floors(compute: Callable[[], list[arb]], size: int) -> list[int]:
     """The floors of irrational numbers of the order of `size`, at a precision that is raised until all are decided."""
-    precision = size.bit_length() + 64
-    while precision <= _MAX_PRECISION:
-        with ctx.workprec(precision):
-            floors: list[fmpz | None] = [number.floor().unique_fmpz() for number in compute()]
-        decided = [int(floor) for floor in floors if floor is not None]
-        if len(decided) == len(floors):
-            return decided
-        precision *= 2
-    raise ArithmeticError(
-        "a product of the cumulative function and the key size could not be separated from an integer"
+
+    def all_floors() -> list[int] | None:
+        floors = []
+        for number in compute():
+            floor = number.floor().unique_fmpz()
+            if floor is None:
+                return None
+            floors.append(int(floor))
+        return floors
+
+    return decided(
+        all_floors,
+        size.bit_length() + 64,
+        most=_MAX_PRECISION,
+        undecided="a product of the cumulative function and the key size could not be separated from an integer",
     )
