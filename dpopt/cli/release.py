@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpopt.cli.data import InsecureSeed, read_data, read_seed, warning_of
+from dpopt.cli.data import InsecureSeed, heading_of, marked, read_data, read_seed, warning_of
 from dpopt.cli.door import Result, app
 from dpopt.cli.shared import Csv, Json, csv_text, json_text, progress, require_writable, save
 from dpopt.cli.sources import Gamma, HalfWidth, Noise, Source, Variance, read_noise
@@ -42,11 +42,11 @@ def sample(
         found: Any = draw(noise.pmf, size, randomness=randomness)  # an array, since there is a size
         values = [_plain(value) for value in found.tolist()]
     if csv is not None:
-        save(csv, csv_text(("noise",), ((value,) for value in values)))
+        save(csv, csv_text((heading_of("noise", randomness),), ((value,) for value in values)))
     if as_json:
         text = json_text({"source": noise.name, "secure": randomness.secure, "values": values})
     else:
-        text = "\n".join(map(str, values))
+        text = marked("\n".join(map(str, values)), randomness)
     return Result(text, note=warning_of(randomness))
 
 
@@ -80,10 +80,11 @@ def add_noise(
         noisy = add(counts, noise.pmf, overflow=Overflow.EXACT, randomness=randomness)
     for cells, value in zip(table.rows, noisy.tolist(), strict=True):
         cells[place] = str(_plain(value))
+    table.heading[place] = heading_of(table.heading[place], randomness)
     text = csv_text(table.heading, table.rows)
     if csv is not None:
         save(csv, text)
-        text = f"{len(counts)} rows written to {csv}"
+        text = marked(f"{len(counts)} rows written to {csv}", randomness)
     return Result(text.rstrip("\n"), note=warning_of(randomness))
 
 

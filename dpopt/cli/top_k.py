@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from dpopt.cli.data import DataTable, InsecureSeed, read_data, read_seed, warning_of
+from dpopt.cli.data import DataTable, InsecureSeed, marked, read_data, read_seed, warning_of
 from dpopt.cli.door import Result, app
 from dpopt.cli.shared import Json, json_text, progress
 from dpopt.errors import InputError
@@ -65,7 +65,7 @@ def top_k(
     if as_json:
         text = json_text(_plain(design, ids, chosen, gaps, source.secure))
     else:
-        text = _text(design, items, chosen, gaps)
+        text = marked(_text(design, items, chosen, gaps), source)
     return Result(text, note=warning_of(source))
 
 

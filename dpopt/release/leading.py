@@ -96,7 +96,7 @@ def _best_ranked(ahead: np.ndarray, places: int, source: Randomness) -> tuple[np
     """
     highest = first_shuffled(places, ahead.size, source)  # the highest rank first
     is_ahead = ahead[highest]
-    tied = np.flatnonzero(~is_ahead)[places - np.count_nonzero(ahead) :]
+    tied = np.flatnonzero(~is_ahead)[places - int(np.count_nonzero(ahead)) :]
     named = np.delete(highest, tied)
     unnamed = ahead.copy()
     unnamed[highest] = False
@@ -166,7 +166,7 @@ def _largest(cells: np.ndarray, place: int) -> int:
                 cells = above
                 continue
             below = cells < pivot
-            counted = cells.size - np.count_nonzero(below)
+            counted = cells.size - int(np.count_nonzero(below))
             if counted >= place:
                 return int(pivot)
             cells, place = cells[below], place - counted

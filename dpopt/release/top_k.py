@@ -4,14 +4,14 @@ The release has exactly the law of an ideal algorithm on real numbers: exponenti
 every score, the k largest in order, each gap rounded down to the resolution (Ding, Kifer and co-authors, A
 Floating-Point Secure Implementation of the Report Noisy Max with Gap Mechanism, arXiv 2308.08057, Algorithms 2 and 4).
 
-The proof covers the items and the gaps, and nothing else that can be observed: how long a call takes depends a little
-on how many noisy scores tie.
+The proof covers the items and the gaps, and nothing else that can be observed: how long a call takes depends on the
+scores, as `noisy_top_k` says in numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ class Ties(StrEnum):
     REFINEMENT = "refinement"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class TopK:
     """The released selection.
 
@@ -57,7 +57,8 @@ class TopK:
     design : SelectionDesign
         k, epsilon, resolution, sensitivity, monotonic.
     secure : bool
-        Whether every draw came from the operating system's secure generator.
+        Whether every draw came from the operating system's secure generator. `dataclasses.replace` cannot say so, and
+        what it changes is not what was drawn: its result has False.
 
     Raises
     ------
@@ -76,7 +77,14 @@ class TopK:
     ids: tuple[int, ...]
     gaps_in_units: tuple[int, ...]
     design: SelectionDesign
-    secure: bool
+    secure: bool = field(init=False)
+
+    def __init__(
+        self, ids: Sequence[int], gaps_in_units: Sequence[int], design: SelectionDesign, secure: bool = False
+    ) -> None:
+        for part, value in zip(fields(self), (ids, gaps_in_units, design, secure), strict=True):
+            object.__setattr__(self, part.name, value)
+        self.__post_init__()
 
     def __post_init__(self) -> None:
         if not isinstance(self.design, SelectionDesign):
@@ -138,7 +146,7 @@ class TopK:
         50.675    6.66669   8
         43.325    6.66669   8
         """
-        from dpopt.release.gap_estimates import combine_gaps, read_numbers
+        from dpopt.release.gap_estimates import GapEstimates, combine_gaps, read_numbers
 
         measured = read_numbers(measurements, "measurements")
         if len(measured) != self.k:
@@ -150,7 +158,7 @@ class TopK:
             square * ((ends.lower + ends.upper) / 2 / square).limit_denominator(10**9)
             for ends in (self.design.gap_variance, self.design.gap_covariance)
         )
-        return combine_gaps(
+        found = combine_gaps(
             measured,
             self.gaps,
             variances=variances,
@@ -158,6 +166,7 @@ class TopK:
             gap_covariance=covariance,
             gap_bias=self.design.gap_bias,
         )
+        return GapEstimates(found.estimates, found.variances, found.measured, self.secure)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data with every exact number as a string, for JSON."""

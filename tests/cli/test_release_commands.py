@@ -34,7 +34,9 @@ def test_draws_follow_the_pmf(dpopt_run) -> None:
     assert (
         run.status == 0 and run.err == "dpopt: drawn with --insecure-seed: whoever knows the seed can undo the noise\n"
     )
-    seen = Counter(map(int, run.out.split()))
+    mark, *values = run.out.splitlines()
+    assert mark == "# insecure seed: for tests only, not for release"
+    seen = Counter(map(int, values))
     pmf = family_pmf(3, family_rate(3, 2).upper)
     expected = {k: 20000 * float(pmf.probability(k)) for k in range(-3, 4)}
     assert set(seen) <= set(expected)
