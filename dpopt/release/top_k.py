@@ -20,8 +20,10 @@ from dpopt.arithmetic import Number, exact
 from dpopt.errors import InputError
 from dpopt.release.leading import Leading, ranked_items, refined_items
 from dpopt.release.randomness import Randomness, read_randomness
+from dpopt.release.samplers import WIDEST
 from dpopt.release.scores import read_integers, read_scores
 from dpopt.release.selection_design import SelectionDesign, entries, truth
+from dpopt.text import decimal_text
 
 if TYPE_CHECKING:
     from dpopt.release.gap_estimates import GapEstimates
@@ -335,6 +337,7 @@ class _Ready:
         self.values = read_scores(scores, design.units, round_down=round_down)
 
     def leading(self, places: int) -> Leading:
+        _require_narrow(self.design)
         if self.ties is Ties.PERMUTATION:
             return ranked_items(self.values, places, self.design.rate, self.source)
         return refined_items(self.values, places, self.design.rate, _FACTOR, self.source)
@@ -348,6 +351,22 @@ def _design(k: int, epsilon: Number, resolution: Number, sensitivity: Number, mo
         sensitivity=sensitivity,  # type: ignore[arg-type]
         monotonic=monotonic,
     )
+
+
+def _require_narrow(design: SelectionDesign) -> None:
+    """Refuse noise that no table reaches, by the parameter that is furthest from 1."""
+    excess = 1 / (design.rate * WIDEST)
+    if excess <= 1:
+        return
+    away = {"epsilon": 1 / design.epsilon, "resolution": 1 / design.resolution, "sensitivity": design.sensitivity}
+    argument = max(away, key=away.__getitem__)
+    if argument == "sensitivity":
+        allowed = f"at most {decimal_text(design.sensitivity / excess, 3, up=False)}"
+    else:
+        allowed = f"at least {decimal_text(getattr(design, argument) * excess, 3, up=True)}"
+    others = [f"{name} {decimal_text(getattr(design, name), 3, up=None)}" for name in away if name != argument]
+    given = ", ".join([f"k = {design.k}", *others])
+    raise InputError(argument, f"must be {allowed} with {given}: noise has at most a scale of 1e300 resolutions")
 
 
 def _ids(found: Leading, k: int) -> tuple[int, ...]:
