@@ -127,6 +127,8 @@ def refined_items(values: np.ndarray, places: int, rate: Fraction, factor: int, 
 
 
 def _noisy(values: np.ndarray, rate: Fraction, source: Randomness) -> np.ndarray:
+    if values.dtype == object and max(values) - min(values) < _LIMIT:
+        values = (values - min(values)).astype(np.int64)  # only differences matter
     return _sum(values, sample_geometric(rate, values.size, randomness=source))
 
 
