@@ -190,8 +190,9 @@ class Pmf:
 
     # --- expectations --------------------------------------------------------------------------------------------
 
-    def weighted_sum(self, function: LatticeFunction) -> Fraction:
+    def weighted_sum(self, function: LatticeFunction | str | Mapping[str, Any]) -> Fraction:
         """The sum of weight times `function` over the whole support, tails in closed form."""
+        function = self._function(function)
         values, unit = function.integers(self.start, self.end)
         result = Fraction(sum(map(mul, self.weights, values)), unit)
         if self.tails is None:
@@ -203,11 +204,36 @@ class Pmf:
             result += function.block_tail_sum(self.weights[:period], self.start, -period, left)
         return result
 
-    def expectation(self, function: LatticeFunction) -> Fraction:
-        """The exact expectation of a function of the lattice index.
+    def _function(self, given: LatticeFunction | str | Mapping[str, Any]) -> LatticeFunction:
+        """A function of the lattice index, or the form of a cost as one."""
+        if isinstance(given, LatticeFunction):
+            return given
+        from dpopt.problem.costs import TableCost, read_cost  # costs belong to problems, which are made of pmfs
+        from dpopt.problem.support import Lattice
+
+        cost, support = read_cost(given, "function"), Lattice(self.step)
+        if isinstance(cost, TableCost) and cost.outside is None and self.tails is None:
+            support = Lattice(self.step, self.low, self.high)
+        return cost.on(support)
+
+    def expectation(self, function: LatticeFunction | str | Mapping[str, Any]) -> Fraction:
+        """The exact expectation of a function.
+
+        Parameters
+        ----------
+        function : LatticeFunction, str or dict
+            A function of the lattice index, or a cost in data units as objectives have it: "absolute", "square",
+            "error", "value", ``{"power": 3}``, ``{"table": {...}, "outside": ...}``.
+
+        Raises
+        ------
+        InputError
+            `function` is none of these.
 
         Examples
         --------
+        >>> Pmf(-1, (1, 2, 1), step="1/2").expectation("square")
+        Fraction(1, 8)
         >>> Pmf(-1, (1, 2, 1)).expectation(LatticeFunction(0, (), left=(0, -1), right=(0, 1)))
         Fraction(1, 2)
         """

@@ -15,7 +15,18 @@ from dpopt.files.kinds import FileKind, unexpected
 if TYPE_CHECKING:
     from dpopt.release.randomness import Randomness
 
-__all__ = ["Decimal", "Delimiter", "Encoding", "InsecureSeed", "found_in", "read_data", "read_seed", "warning_of"]
+__all__ = [
+    "Decimal",
+    "Delimiter",
+    "Encoding",
+    "InsecureSeed",
+    "found_in",
+    "heading_of",
+    "marked",
+    "read_data",
+    "read_seed",
+    "warning_of",
+]
 
 InsecureSeed = Annotated[
     int | None,
@@ -67,3 +78,17 @@ def read_seed(seed: int | None) -> Randomness:
 def warning_of(randomness: Randomness) -> str:
     """What is said on standard error about draws that must not be released."""
     return "" if randomness.secure else "drawn with --insecure-seed: whoever knows the seed can undo the noise"
+
+
+def heading_of(column: str, randomness: Randomness) -> str:
+    """The name of a column of draws, which says where they must not be released: no reader of the table loses it."""
+    from dpopt.release.randomness import INSECURE
+
+    return column if randomness.secure or INSECURE in column else f"{column} ({INSECURE})"
+
+
+def marked(text: str, randomness: Randomness) -> str:
+    """Printed draws, below a line that says where they must not be released: a comment to whoever reads numbers."""
+    from dpopt.release.randomness import NOT_FOR_RELEASE
+
+    return text if randomness.secure else f"# {NOT_FOR_RELEASE}\n{text}"

@@ -8,7 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from dpopt.cli.data import Decimal, Delimiter, Encoding, InsecureSeed, found_in, read_data, read_seed, warning_of
+from dpopt.cli.data import (
+    Decimal,
+    Delimiter,
+    Encoding,
+    InsecureSeed,
+    found_in,
+    heading_of,
+    marked,
+    read_data,
+    read_seed,
+    warning_of,
+)
 from dpopt.cli.door import Result, app
 from dpopt.cli.files import STANDARD, Csv, Force, Outputs
 from dpopt.cli.shared import Json, json_text, progress
@@ -45,11 +56,11 @@ def sample(
         found: Any = draw(noise.pmf, size, randomness=randomness)  # an array, since there is a size
         values = [_plain(value) for value in found.tolist()]
     if csv is not None:
-        outputs.save("--csv", csv_text(("noise",), ((value,) for value in values)))
+        outputs.save("--csv", csv_text((heading_of("noise", randomness),), ((value,) for value in values)))
     if as_json:
         text = json_text({"source": noise.name, "secure": randomness.secure, "values": values})
     else:
-        text = "\n".join(map(str, values))
+        text = marked("\n".join(map(str, values)), randomness)
     return outputs.result(text, note=warning_of(randomness))
 
 
@@ -86,9 +97,11 @@ def add_noise(
 
     with progress(f"adding noise to {len(counts)} counts"):
         noisy = add(counts, noise.pmf, overflow=Overflow.EXACT, randomness=randomness)
-    outputs.save("--csv", table.with_column(place, [str(_plain(value)) for value in noisy.tolist()]).to_bytes())
+    cells = [str(_plain(value)) for value in noisy.tolist()]
+    released = table.with_column(place, cells, heading_of(table.heading[place], randomness))
+    outputs.save("--csv", released.to_bytes())
     note = "; ".join(filter(None, (found_in(table, read), warning_of(randomness))))
-    return outputs.result(f"{len(counts)} rows written to {csv}", note=note)
+    return outputs.result(marked(f"{len(counts)} rows written to {csv}", randomness), note=note)
 
 
 def _checked_noise(source: Path | None, half_width: str | None, variance: str | None, gamma: str | None) -> Noise:

@@ -9,7 +9,17 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from dpopt.cli.data import Decimal, Delimiter, Encoding, InsecureSeed, found_in, read_data, read_seed, warning_of
+from dpopt.cli.data import (
+    Decimal,
+    Delimiter,
+    Encoding,
+    InsecureSeed,
+    found_in,
+    marked,
+    read_data,
+    read_seed,
+    warning_of,
+)
 from dpopt.cli.door import Result, app
 from dpopt.cli.shared import Json, json_text, progress
 from dpopt.errors import InputError
@@ -69,7 +79,7 @@ def top_k(
     if as_json:
         text = json_text(_plain(design, ids, chosen, gaps, source.secure))
     else:
-        text = _text(design, items, chosen, gaps)
+        text = marked(_text(design, items, chosen, gaps), source)
     note = "; ".join(filter(None, (found_in(items.table, items.column), warning_of(source))))
     return Result(text, note=note)
 

@@ -233,12 +233,11 @@ class CsvTable:
             return ".", (Found("decimal", ".", f"commas stand between thousands in column {self.heading[place]}"),)
         return ".", ()  # a cell that is no number in either way: its own error follows
 
-    def with_column(self, place: int, cells: Sequence[str]) -> CsvTable:
-        """The same table with other cells in one column."""
-        heading, *rows = self._filled
-        new = iter([[*row.cells[:place], cell, *row.cells[place + 1 :]] for row, cell in zip(rows, cells, strict=True)])
-        records = tuple(r if r is heading or not r.cells else r._replace(cells=next(new)) for r in self.records)
-        return replace(self, records=records)
+    def with_column(self, place: int, cells: Sequence[str], heading: str | None = None) -> CsvTable:
+        """The same table with other cells in one column, and with another heading there where one is given."""
+        pairs = zip(self._filled, (heading or self.heading[place], *cells), strict=True)
+        new = iter([[*row.cells[:place], cell, *row.cells[place + 1 :]] for row, cell in pairs])
+        return replace(self, records=tuple(r._replace(cells=next(new)) if r.cells else r for r in self.records))
 
     def to_bytes(self) -> bytes:
         """The file, in its own format: what was not replaced reads back equal."""

@@ -10,7 +10,7 @@ and of the inverse is made of leading and trailing minors, with nothing to reduc
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from math import cos, floor, lcm, pi
 from numbers import Rational
@@ -22,12 +22,13 @@ from dpopt.arithmetic import Number, exact
 from dpopt.errors import InputError
 from dpopt.reading import read_numbers
 from dpopt.record import Record
+from dpopt.release.randomness import NOT_FOR_RELEASE
 from dpopt.text import aligned, decimal_text
 
 __all__ = ["GapEstimates", "combine_gaps"]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class GapEstimates(Record):
     """Estimates of the selected scores from measurements and gaps.
 
@@ -38,11 +39,24 @@ class GapEstimates(Record):
         Of the estimates.
     measured : tuple of Fraction
         The variances of the measurements alone.
+    secure : bool
+        False where the gaps are those of a `TopK` that is not secure. `dataclasses.replace` leaves False.
     """
 
     estimates: tuple[Fraction, ...]
     variances: tuple[Fraction, ...]
     measured: tuple[Fraction, ...]
+    secure: bool = field(init=False)
+
+    def __init__(
+        self,
+        estimates: tuple[Fraction, ...],
+        variances: tuple[Fraction, ...],
+        measured: tuple[Fraction, ...],
+        secure: bool = False,
+    ) -> None:
+        for part, value in zip(fields(self), (estimates, variances, measured, secure), strict=True):
+            object.__setattr__(self, part.name, value)
 
     @property
     def gain(self) -> Fraction:
@@ -53,7 +67,8 @@ class GapEstimates(Record):
         """All of it for people; what is printed is cut to a screen."""
         columns = zip(self.estimates, self.variances, self.measured, strict=True)
         rows = [tuple(map(_rounded, row)) for row in columns]
-        return "\n".join(aligned([("estimate", "variance", "measured alone"), *rows]))
+        mark = [] if self.secure else [NOT_FOR_RELEASE]
+        return "\n".join([*mark, *aligned([("estimate", "variance", "measured alone"), *rows])])
 
 
 def combine_gaps(
@@ -128,10 +143,10 @@ def combine_gaps(
     _require_covariance(own, shared, len(steps))
     bias = exact(gap_bias, "gap_bias")
     if count == 1:
-        return GapEstimates(tuple(measured), tuple(spread), tuple(spread))
+        return GapEstimates(tuple(measured), tuple(spread), tuple(spread), secure=True)
     surprise = [measured[i] - measured[i + 1] - steps[i] + bias for i in range(count - 1)]
     estimates, after = _least_squares(measured, spread, surprise, own, shared)
-    return GapEstimates(estimates, after, tuple(spread))
+    return GapEstimates(estimates, after, tuple(spread), secure=True)
 
 
 def _require_covariance(own: Fraction, shared: Fraction, count: int) -> None:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from math import ceil, perm
+from typing import Any, NamedTuple
 
 from dpopt.arithmetic import Enclosure, Number, exact, log_enclosure
 from dpopt.errors import InputError
 from dpopt.record import Record
+from dpopt.release.selection_law import SelectionLaw
 from dpopt.text import decimal_text
 
 __all__ = ["LawAudit", "audit_laws"]
 
-Law = Mapping[Hashable, Enclosure | Fraction | int]
+_WORK, _MOST_WORK = 10**5, 10**6  # steps of a probability, about 10 microseconds each: a second, and ten of them
+_NEGLIGIBLE = 50  # e-foldings of a gap: what lies beyond has less than 2^-64
+
+Law = Mapping[Hashable, Enclosure | Fraction | int] | SelectionLaw
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,17 +68,21 @@ def audit_laws(law: Law, neighbour: Law, epsilon: Number) -> LawAudit:
 
     Parameters
     ----------
-    law, neighbour : mapping of outcome to probability
+    law, neighbour : mapping of outcome to probability, or SelectionLaw
         Exact numbers or enclosures. A law is all of it, and what it does not list has probability 0, unless the upper
         ends of its probabilities sum to less than 1. Then it is a part (of infinitely many outcomes, say): it must
-        list every outcome that the other law gives mass, with 0 where that is what is meant.
+        list every outcome that the other law gives mass, with 0 where that is what is meant. A `SelectionLaw` beside a
+        mapping is asked about the outcomes of that one. Two of them are compared on the outcomes whose gaps are all
+        below as many units as a second or few allow, and `missing` says how much mass the others have; for another
+        bound pass ``law.table(below)`` of both.
     epsilon : number
         The claim, at least 0.
 
     Raises
     ------
     InputError
-        A law is no mapping, has no mass or more than 1, or is a part that leaves an outcome of the other open.
+        A law is no mapping, has no mass or more than 1, or is a part that leaves an outcome of the other open; two
+        selection laws differ in k or in the number of items, or have too many outcomes.
 
     Examples
     --------
@@ -86,11 +95,21 @@ def audit_laws(law: Law, neighbour: Law, epsilon: Number) -> LawAudit:
     (True, 'yes', 1.098612289)
     >>> audit_laws(truth, lie, "1.1").rejected
     False
+
+    Noisy top-k at inputs that differ by 1 in every score, up and down: the claim that made it, and half of that.
+
+    >>> from dpopt.release.selection_law import selection_law
+    >>> laws = [selection_law(scores, 1, epsilon=2, resolution="1/2") for scores in ([2, 0, 0], [1, 1, 1])]
+    >>> audit_laws(*laws, 2).rejected
+    False
+    >>> audit = audit_laws(*laws, 1)
+    >>> audit.rejected, audit.worst, round(float(audit.loss), 9), max(audit.missing) < 1e-22
+    (True, Outcome(ids=(0,), gaps=(4,)), 2.0, True)
     """
     claim = exact(epsilon, "epsilon")
     if claim < 0:
         raise InputError("epsilon", f"must be at least 0, not {claim}")
-    here, there = _Law.of(law, "law"), _Law.of(neighbour, "neighbour")
+    here, there = (_Law.of(found, name) for found, name in zip(_listed(law, neighbour), _NAMES, strict=True))
     loss, worst = Enclosure(Fraction(0), Fraction(0)), next(iter(here.chances))
     for outcome in dict.fromkeys([*here.chances, *there.chances]):
         chances = here.chance(outcome), there.chance(outcome)
@@ -103,6 +122,52 @@ def audit_laws(law: Law, neighbour: Law, epsilon: Number) -> LawAudit:
             worst = outcome
         loss = Enclosure(max(loss.lower, found.lower), max(loss.upper, found.upper))
     return LawAudit(claim, loss, worst, one_sided=False, missing=(here.missing, there.missing))
+
+
+_NAMES = ("law", "neighbour")
+_Listed = Mapping[Hashable, Enclosure | Fraction | int]
+
+
+def _listed(law: Law, neighbour: Law) -> tuple[_Listed, _Listed]:
+    """Both laws outcome by outcome."""
+    if isinstance(law, SelectionLaw) and isinstance(neighbour, SelectionLaw):
+        outcomes = list(law.outcomes(_bound(law, neighbour)))
+        return _asked(law, outcomes), _asked(neighbour, outcomes)
+    if isinstance(law, SelectionLaw):
+        return _asked(law, _outcomes(neighbour, "neighbour")), neighbour  # type: ignore[return-value]
+    if isinstance(neighbour, SelectionLaw):
+        return law, _asked(neighbour, _outcomes(law, "law"))
+    return law, neighbour
+
+
+def _bound(law: SelectionLaw, neighbour: SelectionLaw) -> int:
+    """The number of units that gaps stay below."""
+    for what, here, there in (("k", law.k, neighbour.k), ("items", len(law.values), len(neighbour.values))):
+        if here != there:
+            raise InputError("neighbour", f"must select as the law does: {what} {here}, not {there}")
+    items, k = len(law.values), law.k
+    step = perm(items, k) * (items - k) * 2**k * items**2  # for gaps of one value each
+    if step > _MOST_WORK:
+        many = f"has too many outcomes with {items} items and k = {k}"
+        raise InputError("law", f"{many}: pass the chances of those to look at, in a dict")
+    most = max(max(here.values) - min(here.values) + ceil(_NEGLIGIBLE / here.rate) for here in (law, neighbour))
+    below = 1
+    while below < most and step * (below + 1) ** k <= _WORK:
+        below += 1
+    return below
+
+
+def _outcomes(listed: object, argument: str) -> list[Any]:
+    """The outcomes of a law that is compared with a selection's."""
+    found = list(listed) if isinstance(listed, Mapping) else []  # what is no mapping is refused when it is read
+    for outcome in found:
+        if not (isinstance(outcome, tuple) and len(outcome) == 2):
+            raise InputError(argument, f"must list outcomes (ids, gaps) beside a SelectionLaw, not {outcome!r}")
+    return found
+
+
+def _asked(law: SelectionLaw, outcomes: list[Any]) -> _Listed:
+    return {outcome: law.probability(*outcome) for outcome in outcomes}
 
 
 class _Law(NamedTuple):

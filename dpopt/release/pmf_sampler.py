@@ -20,9 +20,37 @@ __all__ = ["in_data_units", "pmf_draws"]
 _NARROW = 62  # bits
 
 
-@lru_cache(maxsize=16)
+class _Itself:
+    """A pmf by identity: to hash or to compare it takes no look at its weights."""
+
+    __slots__ = ("pmf",)
+
+    def __init__(self, pmf: Pmf) -> None:
+        self.pmf = pmf  # and kept, so that no other object takes over its id
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and self.pmf is other.pmf
+
+    def __hash__(self) -> int:
+        return id(self.pmf)
+
+
 def pmf_draws(pmf: Pmf) -> TailedDraws:
-    """Draws of the lattice indices of a pmf, tables kept for the next call."""
+    """Draws of the lattice indices of a pmf, tables kept for the next call: of this object, and of one that equals it.
+
+    The weights of an object are looked at when it is first drawn from. Two threads that come first both make the
+    tables, which are the same.
+    """
+    return _draws_of(_Itself(pmf))
+
+
+@lru_cache(maxsize=16)
+def _draws_of(itself: _Itself) -> TailedDraws:
+    return _equal_draws(itself.pmf)
+
+
+@lru_cache(maxsize=16)
+def _equal_draws(pmf: Pmf) -> TailedDraws:
     if pmf.tails is None:
         return TailedDraws(TailedLaw(pmf.start, pmf.weights))
     period, left, right = pmf.tails.period, pmf.tails.left, pmf.tails.right

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from numbers import Integral
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -19,15 +19,34 @@ from dpopt.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["InsecureRandomness", "Randomness", "SystemRandomness", "read_randomness"]
+__all__ = ["INSECURE", "NOT_FOR_RELEASE", "InsecureRandomness", "Randomness", "SystemRandomness", "read_randomness"]
+
+INSECURE = "insecure seed"
+"""The mark, in a heading, of what was drawn from another source than the operating system's."""
+NOT_FOR_RELEASE = f"{INSECURE}: for tests only, not for release"
+"""The same as a printed line."""
 
 _BLOCK = 1 << 20  # bytes asked from the operating system at once
 
 
 class Randomness(ABC):
-    """Base of the sources of random bits: a source says how to `read` bytes, and whether it is `secure`."""
+    """Base of the sources of random bits: a source says how to `read` bytes.
 
-    secure: ClassVar[bool] = False
+    It does not say that it is secure: only the operating system's source is, as `SystemRandomness` reads it.
+    """
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "secure" in vars(cls):
+            raise InputError(f"{cls.__name__}.secure", "is not for a source to say: leave it out")
+
+    @final
+    @property
+    def secure(self) -> bool:
+        """Whether these are the operating system's bits, as they come; a class derived from that source is not."""
+        return type(self) is SystemRandomness
 
     @abstractmethod
     def read(self, count: int) -> bytes:
@@ -62,7 +81,7 @@ class SystemRandomness(Randomness):
     (True, (3,))
     """
 
-    secure: ClassVar[bool] = True
+    __slots__ = ()  # no instance has a `read` of its own
 
     def read(self, count: int) -> bytes:
         """The next `count` bytes of ``os.urandom``."""
@@ -82,6 +101,9 @@ class SystemRandomness(Randomness):
 
 class InsecureRandomness(Randomness):
     """Reproducible bits for tests and studies. Never release what was drawn from it: the seed undoes the noise.
+
+    What is drawn from it says so where it can: results have ``secure`` False, which nothing sets; files and printed
+    output carry a mark. Arrays cannot; there the call says it, by this name.
 
     Parameters
     ----------

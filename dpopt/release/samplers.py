@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_WIDEST = 10**300  # of a law, in lattice points: it has a table of 256 entries for each eight bits
+WIDEST = 10**300  # of a law, in lattice points: it has a table of 256 entries for each eight bits
 _LONGEST = 10**9  # permutation, of 8 GB
 
 __all__ = [
+    "WIDEST",
     "sample",
     "sample_bernoulli",
     "sample_bernoulli_exp",
@@ -275,8 +276,9 @@ def sample_discrete_gaussian(
     (array([0, 0, 0]), (3,))
     """
     square = read_variance(sigma, variance)
-    if square > _WIDEST**2:
-        raise InputError("sigma", "must be at most 1e300")
+    if square > WIDEST**2:
+        argument, most = ("sigma", "1e300") if variance is None else ("variance", "1e600")
+        raise InputError(argument, f"must be at most {most}")
     draws = gaussian_draws(square)
     return drawn(draws, read_size(size), read_randomness(randomness))
 
@@ -309,5 +311,5 @@ class _Certain:
 
 def _require_narrow(width: Fraction, argument: str, allowed: str) -> None:
     """Refuse a law whose tables would take minutes."""
-    if width > _WIDEST:
+    if width > WIDEST:
         raise InputError(argument, f"must be {allowed}")

@@ -25,7 +25,7 @@ _INT64_MAX = (1 << 63) - 1
 _ROOM = 1 << 62  # half of the range is left to the noise
 _WHOLE = 2.0**53  # integers up to here are floats, and so is their product while it stays here
 _SPLITTER = 2.0**27 + 1
-_SAFE_LOW, _SAFE_HIGH = 2.0**-900, 2.0**900  # between them the error of a product is a float itself (Dekker 1971)
+_SAFE_LOW = 2.0**-900  # from there to 2^900 the error of a product is a float itself (Dekker 1971)
 
 
 def read_scores(scores: Any, units: int, *, round_down: bool = False) -> np.ndarray:
@@ -67,7 +67,7 @@ def read_scores(scores: Any, units: int, *, round_down: bool = False) -> np.ndar
         raise InputError("scores", f"must be one-dimensional, not of shape {found.shape}")
     if found.size == 0:
         raise InputError("scores", "must hold at least one score")
-    if found.dtype.kind in "iu":
+    if found.dtype.kind in "iu" or (found.dtype == object and set(map(type, found.tolist())) == {int}):
         return _of_integers(found, units)
     if found.dtype.kind == "f":
         if not round_down:
@@ -140,27 +140,32 @@ def _refuse_floats(where: str = "scores") -> NoReturn:
 
 
 def _of_floats(found: np.ndarray, units: int) -> np.ndarray:
-    """Vectorised where two floats hold each product exactly; the others by fractions."""
+    """Vectorised: two floats hold each product exactly, of the whole and of the broken part of a large number apart."""
     bad = np.flatnonzero(~np.isfinite(found))
     if bad.size:
         raise InputError(f"scores[{int(bad[0])}]", f"must be finite, not {found[bad[0]]}")
     if found.dtype.itemsize > 8 or units >= _WHOLE:
         return _narrowed([_floor(_binary(value, "scores") * units) for value in found])
     values = found.astype(np.float64)
-    size = np.abs(values)
-    certain = (size == 0) | ((size > _SAFE_LOW) & (size < _WHOLE / (2 * units)))
-    product, error = _product(np.where(certain, values, 0.0), float(units))
+    largest = float(np.abs(values).max())
+    if largest < _WHOLE / (2 * units):
+        return _floors(values, units)
+    whole = np.trunc(values)  # and what is left of each is a float as well
+    floors = _floors(values - whole, units)
+    if largest < _ROOM / (2 * units):
+        return floors + whole.astype(np.int64) * units
+    return _narrowed([int(value) * units + floor for value, floor in zip(whole.tolist(), floors.tolist(), strict=True)])
+
+
+def _floors(values: np.ndarray, units: int) -> np.ndarray:
+    """``floor(value * units)`` of floats whose products are well below 2^53."""
+    safe = np.abs(values) > _SAFE_LOW  # what is not is 0, or so small that its product lies within 1 of it
+    product, error = _product(np.where(safe, values, 0.0), float(units))
     # A product that is no integer has rounded across none (they are floats themselves): its floor is right. One that
     # is an integer stands for a number just below it where the error is negative.
     floors = np.floor(product)
-    floors -= (floors == product) & (error < 0)
-    whole = floors.astype(np.int64)
-    doubtful = np.flatnonzero(~certain)
-    if not doubtful.size:
-        return whole
-    exactly = whole.astype(object)
-    exactly[doubtful] = [_floor(Fraction(value) * units) for value in values[doubtful].tolist()]
-    return _narrowed(exactly.tolist())
+    floors -= ((floors == product) & (error < 0)) | (~safe & (values < 0))
+    return floors.astype(np.int64)
 
 
 def _product(values: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:

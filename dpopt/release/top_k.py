@@ -4,14 +4,14 @@ The release has exactly the law of an ideal algorithm on real numbers: exponenti
 every score, the k largest in order, each gap rounded down to the resolution (Ding, Kifer and co-authors, A
 Floating-Point Secure Implementation of the Report Noisy Max with Gap Mechanism, arXiv 2308.08057, Algorithms 2 and 4).
 
-The proof covers the items and the gaps, and nothing else that can be observed: how long a call takes depends a little
-on how many noisy scores tie.
+The proof covers the items and the gaps, and nothing else that can be observed: how long a call takes depends on the
+scores, as `noisy_top_k` says in numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,10 @@ from dpopt.reading import read_choice, read_flag, read_integers, read_numbers
 from dpopt.record import Record
 from dpopt.release.leading import Leading, ranked_items, refined_items
 from dpopt.release.randomness import Randomness, read_randomness
+from dpopt.release.samplers import WIDEST
 from dpopt.release.scores import read_scores
 from dpopt.release.selection_design import SelectionDesign, entries
+from dpopt.text import decimal_text
 
 if TYPE_CHECKING:
     from dpopt.release.gap_estimates import GapEstimates
@@ -38,14 +40,15 @@ class Ties(StrEnum):
     """How items of equal noisy scores are told apart: one law, two ways to draw from it.
 
     PERMUTATION orders all items still in the race by one random permutation, which also rounds the gaps. REFINEMENT
-    is the gap paper's Algorithm 4: finer and finer noise, in a loop whose length depends on the scores.
+    is the gap paper's Algorithm 4: finer and finer noise, in a loop whose length depends on the scores (seconds for
+    10^6 of them where nearly all are selected and tie).
     """
 
     PERMUTATION = "permutation"
     REFINEMENT = "refinement"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class TopK(Record):
     """The released selection.
 
@@ -59,7 +62,8 @@ class TopK(Record):
     design : SelectionDesign
         k, epsilon, resolution, sensitivity, monotonic.
     secure : bool
-        Whether every draw came from the operating system's secure generator.
+        Whether every draw came from the operating system's secure generator. `dataclasses.replace` cannot say so, and
+        what it changes is not what was drawn: its result has False.
 
     Raises
     ------
@@ -78,7 +82,14 @@ class TopK(Record):
     ids: tuple[int, ...]
     gaps_in_units: tuple[int, ...]
     design: SelectionDesign
-    secure: bool
+    secure: bool = field(init=False)
+
+    def __init__(
+        self, ids: Sequence[int], gaps_in_units: Sequence[int], design: SelectionDesign, secure: bool = False
+    ) -> None:
+        for part, value in zip(fields(self), (ids, gaps_in_units, design, secure), strict=True):
+            object.__setattr__(self, part.name, value)
+        self.__post_init__()
 
     def __post_init__(self) -> None:
         if not isinstance(self.design, SelectionDesign):
@@ -140,7 +151,7 @@ class TopK(Record):
         50.675    6.66669   8
         43.325    6.66669   8
         """
-        from dpopt.release.gap_estimates import combine_gaps
+        from dpopt.release.gap_estimates import GapEstimates, combine_gaps
 
         measured = read_numbers(measurements, "measurements")
         if len(measured) != self.k:
@@ -152,7 +163,7 @@ class TopK(Record):
             square * ((ends.lower + ends.upper) / 2 / square).limit_denominator(10**9)
             for ends in (self.design.gap_variance, self.design.gap_covariance)
         )
-        return combine_gaps(
+        found = combine_gaps(
             measured,
             self.gaps,
             variances=variances,
@@ -160,6 +171,7 @@ class TopK(Record):
             gap_covariance=covariance,
             gap_bias=self.design.gap_bias,
         )
+        return GapEstimates(found.estimates, found.variances, found.measured, self.secure)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data with every exact number as a string, for JSON."""
@@ -199,6 +211,11 @@ def noisy_top_k(
     randomness: Randomness | None = None,
 ) -> TopK:
     """The k items with the largest noisy scores, in order, with the gap of each to the next: epsilon-DP as a whole.
+
+    The time is linear in the number of scores, and depends on them: any ties and any order take at most 4 times as long
+    as distinct scores of the same kind of number (measured, `benchmarks/cases/ties.py`: 10^6 scores, every size of k
+    and of epsilon). Scores beyond 2^62 units of the resolution, a single one of them too, are handled as Python
+    integers, which takes up to 50 times as long.
 
     Parameters
     ----------
@@ -325,6 +342,7 @@ class _Ready:
         self.values = read_scores(scores, design.units, round_down=round_down)
 
     def leading(self, places: int) -> Leading:
+        _require_narrow(self.design)
         if self.ties is Ties.PERMUTATION:
             return ranked_items(self.values, places, self.design.rate, self.source)
         return refined_items(self.values, places, self.design.rate, _FACTOR, self.source)
@@ -338,6 +356,22 @@ def _design(k: int, epsilon: Number, resolution: Number, sensitivity: Number, mo
         sensitivity=sensitivity,  # type: ignore[arg-type]
         monotonic=monotonic,
     )
+
+
+def _require_narrow(design: SelectionDesign) -> None:
+    """Refuse noise that no table reaches, by the parameter that is furthest from 1."""
+    excess = 1 / (design.rate * WIDEST)
+    if excess <= 1:
+        return
+    away = {"epsilon": 1 / design.epsilon, "resolution": 1 / design.resolution, "sensitivity": design.sensitivity}
+    argument = max(away, key=away.__getitem__)
+    if argument == "sensitivity":
+        allowed = f"at most {decimal_text(design.sensitivity / excess, 3, up=False)}"
+    else:
+        allowed = f"at least {decimal_text(getattr(design, argument) * excess, 3, up=True)}"
+    others = [f"{name} {decimal_text(getattr(design, name), 3, up=None)}" for name in away if name != argument]
+    given = ", ".join([f"k = {design.k}", *others])
+    raise InputError(argument, f"must be {allowed} with {given}: noise has at most a scale of 1e300 resolutions")
 
 
 def _ids(found: Leading, k: int) -> tuple[int, ...]:

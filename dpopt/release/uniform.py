@@ -13,7 +13,7 @@ from dpopt.release.randomness import Randomness
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["UniformDraws", "shuffled"]
+__all__ = ["UniformDraws", "first_shuffled", "shuffled"]
 
 _SPARE = 4  # a word has at least this many bits more than the bound where one is long enough: 1 in 16 is drawn again
 
@@ -82,3 +82,18 @@ def shuffled(count: int, randomness: Randomness) -> NDArray[np.int64]:
     for i, j in zip(range(count - 1, 0, -1), (words % bounds).tolist(), strict=True):
         order[i], order[j] = order[j], order[i]
     return np.array(order, dtype=np.int64)
+
+
+def first_shuffled(count: int, total: int, randomness: Randomness) -> NDArray[np.int64]:
+    """The first `count` of a uniformly random order of 0..total - 1, at the cost of `count` draws.
+
+    Uniform draws, of which repeats are dropped: each new number is uniform on those that are left.
+    """
+    if 2 * count > total:
+        return shuffled(total, randomness)[:count]
+    found, draws = np.zeros(0, dtype=np.int64), UniformDraws(total)
+    while found.size < count:
+        found = np.concatenate([found, draws.draw(count - found.size, randomness)])
+        _, places = np.unique(found, return_index=True)
+        found = found[np.sort(places)]
+    return found

@@ -19,7 +19,7 @@ from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 from dpopt.reading import read_integers, read_list
 from dpopt.record import Record
-from dpopt.release.randomness import Randomness
+from dpopt.release.randomness import INSECURE, Randomness, read_randomness
 from dpopt.release.samplers import sample
 from dpopt.study.figure_table import Cell, Figure, Panel, input_text, number_text
 from dpopt.study.noise_figures import WIDTHS, private_noises, proved_optimum
@@ -44,12 +44,15 @@ class Simulation(Record):
         Records in the data set.
     distances : tuple of (str, tuple of Fraction)
         The mechanisms by name, each with one W1 a run.
+    secure : bool
+        Whether the noise came from the operating system's generator; figures of what is not say so in their title.
     """
 
     epsilon: Fraction
     sensitivity: Fraction
     size: int
     distances: tuple[tuple[str, tuple[Fraction, ...]], ...]
+    secure: bool = False
 
     @property
     def smallest(self) -> dict[str, Fraction]:
@@ -120,16 +123,17 @@ def simulate(
     records = exact_integer(size, "size", at_least=1)
     if records > _MOST_RECORDS:
         raise InputError("size", f"must be at most {_MOST_RECORDS}, not {records}")
-    count = exact_integer(runs, "runs", at_least=1)
+    count, source = exact_integer(runs, "runs", at_least=1), read_randomness(randomness)
     data = quantile_data(input, records)
     widths = read_integers(widths, "widths", at_least=1)
     noises = {"optimal": proved_optimum(input, epsilon, sensitivity, backend).pmf}
     noises |= private_noises(epsilon, sensitivity, widths)
     distances = []
     for name, pmf in noises.items():
-        found = (empirical_wasserstein(data, data + sample(pmf, records, randomness=randomness)) for _ in range(count))
+        found = (empirical_wasserstein(data, data + sample(pmf, records, randomness=source)) for _ in range(count))
         distances.append((name, tuple(found)))
-    return Simulation(exact(epsilon, "epsilon"), exact(sensitivity, "sensitivity"), records, tuple(distances))
+    claim, most = exact(epsilon, "epsilon"), exact(sensitivity, "sensitivity")
+    return Simulation(claim, most, records, tuple(distances), source.secure)
 
 
 def quantile_data(law: Distribution | Pmf, size: int) -> np.ndarray:
@@ -217,6 +221,8 @@ def simulated_wasserstein(
     mechanisms = tuple(name for name, _ in found[0].distances)
     panels = tuple(_panel(simulation, mechanisms) for simulation in found)
     title = f"Fig. 10: W1 of {found[0].size} records in {runs} runs, input {input_text(law)}"
+    if not found[0].secure:
+        title += f" ({INSECURE})"
     return Figure("noise-10", title, ("epsilon", "sensitivity", "what", "W1", *mechanisms), tuple(rows), panels)
 
 

@@ -9,7 +9,6 @@ privacy of a key table is that of one static query, over the randomness of the r
 
 from __future__ import annotations
 
-import secrets
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -21,6 +20,8 @@ from dpopt.arithmetic import exact_integer
 from dpopt.errors import InputError
 from dpopt.frames import arrays_of, is_frame, like, numbered_like, require_same_labels, series_array
 from dpopt.reading import read_choice
+from dpopt.release.randomness import Randomness
+from dpopt.release.samplers import sample_uniform
 from dpopt.tables.key_table import KeyTable
 
 __all__ = ["Negatives", "Zeros", "cell_keys", "noise", "perturb", "random_record_keys"]
@@ -259,7 +260,7 @@ def perturb(
     return result
 
 
-def random_record_keys(size: int, key_size: int, *, seed: int | None = None) -> np.ndarray:
+def random_record_keys(size: int, key_size: int, *, randomness: Randomness | None = None) -> np.ndarray:
     """One uniform key on 0..K-1 for each record.
 
     Parameters
@@ -267,9 +268,8 @@ def random_record_keys(size: int, key_size: int, *, seed: int | None = None) -> 
     size : int
         Number of records.
     key_size : int
-    seed : int, optional
-        For tests: a generator of its own, no global one. Without it the keys come from the operating system's secure
-        generator, which is what a release needs.
+    randomness : Randomness, optional
+        The operating system's secure generator by default, which is what a release needs.
 
     Returns
     -------
@@ -278,18 +278,13 @@ def random_record_keys(size: int, key_size: int, *, seed: int | None = None) -> 
 
     Examples
     --------
-    >>> random_record_keys(3, 2**64, seed=1).dtype
-    dtype('uint64')
+    >>> from dpopt.release.randomness import InsecureRandomness
+    >>> random_record_keys(3, 256, randomness=InsecureRandomness(1))
+    array([255,  34, 243], dtype=uint64)
     """
     n, limit = exact_integer(size, "size", at_least=0), exact_integer(key_size, "key_size", at_least=1)
-    if seed is None:
-        drawn = [secrets.randbelow(limit) for _ in range(n)]
-    else:
-        import random
-
-        own = random.Random(exact_integer(seed, "seed"))
-        drawn = [own.randrange(limit) for _ in range(n)]
-    return np.array(drawn, dtype=np.uint64 if limit <= _WORD else object)
+    drawn = sample_uniform(limit, n, randomness=randomness)
+    return np.asarray(drawn, dtype=np.uint64 if limit <= _WORD else object)
 
 
 def _held(values: Any, argument: str) -> Any:

@@ -34,7 +34,9 @@ def test_draws_follow_the_pmf(dpopt_run) -> None:
     assert (
         run.status == 0 and run.err == "dpopt: drawn with --insecure-seed: whoever knows the seed can undo the noise\n"
     )
-    seen = Counter(map(int, run.out.split()))
+    mark, *values = run.out.splitlines()
+    assert mark == "# insecure seed: for tests only, not for release"
+    seen = Counter(map(int, values))
     pmf = family_pmf(3, family_rate(3, 2).upper)
     expected = {k: 20000 * float(pmf.probability(k)) for k in range(-3, 4)}
     assert set(seen) <= set(expected)
@@ -47,6 +49,22 @@ def test_a_seed_is_reproducible_and_marked(dpopt_run) -> None:
     assert secure["secure"] is True and len(secure["values"]) == 5
     first, second = (dpopt_run(words + " --insecure-seed 3") for _ in range(2))
     assert first == second and json.loads(first.out)["secure"] is False and "can undo the noise" in first.err
+
+
+def test_an_insecure_seed_is_written_where_its_draws_are(dpopt_run) -> None:
+    """In files and on standard output, where no reader loses it; and nothing of the kind without a seed."""
+    Path("d.csv").write_text(DATA)
+    seed = "--D 3 --V 2 --insecure-seed 1"
+    assert dpopt_run(f"sample --size 2 {seed} --csv out.csv").status == 0
+    assert Path("out.csv").read_text().splitlines()[0] == "noise (insecure seed)"
+    assert dpopt_run(f"add-noise d.csv {seed}").out.splitlines()[0] == "area,count (insecure seed),note"
+    run = dpopt_run(f"add-noise d.csv {seed} --csv out.csv")
+    assert run.out == "# insecure seed: for tests only, not for release\n3 rows written to out.csv\n"
+    assert "columns are area, count (insecure seed), note" in dpopt_run("add-noise out.csv --D 3 --V 2").refusal()
+    again = ["add-noise", "out.csv", *seed.split(), "--column", "count (insecure seed)"]
+    assert dpopt_run(*again).out.splitlines()[0] == "area,count (insecure seed),note"
+    for words in ("sample --D 3 --V 2 --csv out.csv", "add-noise d.csv --D 3 --V 2 --csv out.csv"):
+        assert "insecure" not in dpopt_run(words).out + Path("out.csv").read_text()
 
 
 def test_a_step_gives_fractions_and_tails_are_drawn(dpopt_run) -> None:

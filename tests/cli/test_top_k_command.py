@@ -58,6 +58,10 @@ def test_a_seed_repeats_and_is_marked(counts: str, dpopt_run) -> None:
         assert "whoever knows the seed can undo the noise" in err
     assert found[0] == found[1]
     assert json.loads(found[0])["secure"] is False
+    for more in ([], ["--no-gaps"]):
+        printed = dpopt_run("top-k", counts, *BASE, *COLUMNS, "--insecure-seed", "7", *more)
+        assert printed.out.splitlines()[0] == "# insecure seed: for tests only, not for release"
+        assert "insecure" not in dpopt_run("top-k", counts, *BASE, *COLUMNS, *more).out
 
 
 def test_without_gaps_all_items_can_be_ordered(counts: str, dpopt_run) -> None:

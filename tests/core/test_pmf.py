@@ -334,3 +334,18 @@ def test_weights_have_to_be_many(weights: Any) -> None:
     """A number in place of the list of weights is bad input like any other."""
     with pytest.raises(InputError, match=r"^weights: "):
         Pmf(0, weights)
+
+
+@pytest.mark.parametrize(
+    "pmf", [Pmf(-3, (1, 0, 2, 5, 1), "1/2"), Pmf(10**40, (1, 2)), Pmf(0, (3, 1), tails=Tails(1, right=HALF))]
+)
+def test_costs_by_name_have_expectations(pmf: Pmf) -> None:
+    """In data units, as their definitions say."""
+    assert pmf.expectation("square") == pmf.absolute_moment(2) == pmf.variance + pmf.mean**2
+    assert pmf.expectation("absolute") == pmf.expectation({"power": 1}) == pmf.absolute_moment(1)
+    assert pmf.expectation("value") == pmf.mean
+    assert pmf.expectation("error") == 1 - pmf.probability(0)
+    assert pmf.expectation({"table": {"0": 1}, "outside": 3}) == 3 - 2 * pmf.probability(0)
+    for wrong in ("squre", 3, None, abs):
+        with pytest.raises(InputError, match="^function: must be one of 'absolute', 'square', 'error', 'value'"):
+            pmf.expectation(wrong)  # type: ignore[arg-type]

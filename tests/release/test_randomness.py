@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpopt as dp
 from dpopt.errors import InputError
 from dpopt.release.randomness import InsecureRandomness, Randomness, SystemRandomness, read_randomness
 
@@ -55,6 +57,48 @@ def test_secure_is_said() -> None:
     assert repr(SystemRandomness()) == "SystemRandomness()"
     assert repr(InsecureRandomness(1)) == "InsecureRandomness(PCG64)"
     assert repr(InsecureRandomness(np.random.Generator(np.random.Philox(1)))) == "InsecureRandomness(Philox)"
+
+
+@pytest.mark.parametrize("source", [SystemRandomness(), InsecureRandomness(5)])
+def test_secure_is_not_set(source: Randomness) -> None:
+    """Not as an attribute, not past the class's own way of setting one, not in the instance's dictionary."""
+    said = source.secure
+    for set_it in (setattr, object.__setattr__):
+        with pytest.raises(AttributeError):
+            set_it(source, "secure", True)
+    getattr(source, "__dict__", {})["secure"] = not said
+    assert source.secure is said
+    with pytest.raises(AttributeError):
+        SystemRandomness().read = bytes  # type: ignore[method-assign, assignment]
+
+
+def test_no_class_says_that_it_is_secure() -> None:
+    """A source that derives from the operating system's may read anything."""
+
+    class Weak(SystemRandomness):
+        def read(self, count: int) -> bytes:
+            return bytes(count)
+
+    assert not Weak().secure
+    assert not pickle.loads(pickle.dumps(InsecureRandomness(1))).secure
+    for base in (Randomness, SystemRandomness, InsecureRandomness):
+        with pytest.raises(InputError, match=r"Mine\.secure: is not for a source to say"):
+            type("Mine", (base,), {"secure": True})
+
+
+def test_no_function_takes_a_bare_seed() -> None:
+    """Every public function and method: a seed is an argument of `InsecureRandomness` alone."""
+    for name in dp.__all__:
+        found = getattr(dp, name)
+        if not callable(found) or found is InsecureRandomness:
+            continue
+        members = [found, *(getattr(found, part) for part in dir(found) if not part.startswith("_"))]
+        for member in filter(callable, members):
+            try:
+                parameters = inspect.signature(member).parameters
+            except (TypeError, ValueError):
+                continue
+            assert not any("seed" in parameter for parameter in parameters), (name, member)
 
 
 def test_pickles() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import permutations
 from math import exp, expm1
@@ -584,3 +587,65 @@ def test_a_truncated_geometric_below_any_bound(x: Any) -> None:
 def test_what_would_take_minutes_is_refused(ask: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
         ask()
+
+
+# --- the second draw from a pmf ---------------------------------------------------------------------------------------
+
+
+class Watched(tuple[int, ...]):
+    """Weights that must not be looked at any more once it is `closed`."""
+
+    closed = False
+
+    def _look(self) -> None:
+        assert not Watched.closed, "the weights were looked at again"
+
+    def __hash__(self) -> int:
+        self._look()
+        return super().__hash__()
+
+    def __eq__(self, other: object) -> bool:
+        self._look()
+        return super().__eq__(other)
+
+    def __iter__(self) -> Any:
+        self._look()
+        return super().__iter__()
+
+    def __getitem__(self, place: Any) -> Any:
+        self._look()
+        return super().__getitem__(place)
+
+
+@pytest.mark.parametrize("tails", [None, Tails(1, right="1/2")])
+@pytest.mark.parametrize("step", [1, 3, "1/2"])
+def test_the_weights_are_looked_at_once(tails: Tails | None, step: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second draw reads the table alone: it costs the same from three points as from millions."""
+    for remake in (lambda pmf: pmf, copy.deepcopy, lambda pmf: pickle.loads(pickle.dumps(pmf))):
+        pmf = remake(Pmf(0, range(1, 50), step=step, tails=tails))
+        object.__setattr__(pmf, "weights", Watched(pmf.weights))
+        first = sample(pmf, 5, randomness=seeded())
+        monkeypatch.setattr(Watched, "closed", True)
+        assert sample(pmf, 5, randomness=seeded()).tolist() == first.tolist()  # type: ignore[union-attr]
+        sample(pmf)
+        dp.add_noise(6, pmf)
+        monkeypatch.setattr(Watched, "closed", False)
+
+
+def test_equal_pmfs_share_a_table() -> None:
+    one, other = (Pmf(0, range(1, 60)) for _ in range(2))
+    assert pmf_draws(one) is pmf_draws(other) is pmf_draws(one)
+    assert pmf_draws(Pmf(1, range(1, 60))) is not pmf_draws(one)
+
+
+def test_threads_that_come_first_all_draw_from_the_law() -> None:
+    pmf = Pmf(7, (0, 0, 1, 0))
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda _: sample(pmf), range(200))) == {9}
+
+
+def test_a_variance_beyond_reach_is_named_as_such() -> None:
+    with pytest.raises(InputError, match="^variance: must be at most 1e600"):
+        sample_discrete_gaussian(variance="1e601")
+    with pytest.raises(InputError, match="^sigma: must be at most 1e300"):
+        sample_discrete_gaussian("1e301")

@@ -403,3 +403,29 @@ def test_what_the_law_refuses() -> None:
         selection_law([0] * 13, 3, 1)
     with pytest.raises(InputError, match="counts: must be of more draws"):
         law.fit({}, 2)
+
+
+def test_selection_laws_are_audited_as_they_are() -> None:
+    """The same as by their tables; what is not looked at is next to nothing, and said."""
+    laws = [selection_law(scores, 1, 1, resolution="1/2") for scores in ([2, 0, 0], [1, 1, 1])]
+    audit, by_table = audit_laws(*laws, "1/2"), audit_laws(*(law.table(60) for law in laws), "1/2")
+    assert audit.rejected and audit.worst == by_table.worst and float(audit.loss) == pytest.approx(1, abs=1e-12)
+    assert not audit_laws(*laws, 1).rejected
+    assert 0 < max(audit.missing) < Fraction(1, 2**60)
+    shown = {outcome: laws[0].probability(*outcome) for outcome in [((0,), (0,)), ((1,), (3,))]}
+    assert audit_laws(shown, laws[0], 0).loss.lower == 0 and not audit_laws(laws[0], shown, 0).rejected
+    assert audit_laws(shown, laws[1], "1/10").rejected
+
+
+def test_selection_laws_that_cannot_be_compared() -> None:
+    one, wide = SelectionLaw((1, 0, 0), 1, Fraction(1)), SelectionLaw(tuple(range(12)), 6, Fraction(1))
+    for laws, message in (
+        ((one, SelectionLaw((1, 0, 0), 2, Fraction(1))), "neighbour: must select as the law does: k 1, not 2"),
+        ((one, SelectionLaw((1, 0), 1, Fraction(1))), "neighbour: must select as the law does: items 3, not 2"),
+        ((wide, wide), "law: has too many outcomes with 12 items and k = 6: pass the chances of those"),
+        ((one, {"a": 1}), r"neighbour: must list outcomes \(ids, gaps\) beside a SelectionLaw, not 'a'"),
+        (({"a": 1}, one), "law: must list outcomes"),
+        ((one, None), "law: must hold at least one outcome|neighbour: must be a mapping"),
+    ):
+        with pytest.raises(InputError, match=f"^({message})"):
+            audit_laws(*laws, 1)  # type: ignore[arg-type]

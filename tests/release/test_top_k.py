@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import pickle
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 from math import log
@@ -432,6 +434,25 @@ def test_a_selection_is_kept_and_read_again() -> None:
     assert {type(number) for number in (*by_hand.ids, *by_hand.gaps_in_units)} == {int}
 
 
+def test_an_insecure_selection_stays_marked() -> None:
+    """Through replacing, copying, pickling, JSON, and what is made of its gaps."""
+    top = noisy_top_k([90, 30, 10], 2, 1, randomness=InsecureRandomness(3))
+    with pytest.raises(ValueError, match="secure"):
+        replace(top, secure=True)
+    copies = [replace(top), copy.deepcopy(top), pickle.loads(pickle.dumps(top)), TopK.from_dict(top.to_dict())]
+    assert copies == [top] * 4 and not any(again.secure for again in copies)
+    secure = noisy_top_k([90, 30, 10], 2, 1)
+    assert secure.secure and pickle.loads(pickle.dumps(secure)).secure and TopK.from_dict(secure.to_dict()).secure
+    assert not replace(secure, ids=(2, 1)).secure  # nobody has drawn that
+    found, right = (made.combine([80, 33], 4) for made in (top, secure))
+    assert (found.secure, right.secure) == (False, True)
+    with pytest.raises(ValueError, match="secure"):
+        replace(found, secure=True)
+    assert not replace(found, estimates=right.estimates).secure
+    assert str(found).splitlines()[0] == "insecure seed: for tests only, not for release"
+    assert "insecure" not in str(right)
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -511,6 +532,27 @@ BAD = [
     ({"scores": [[1, 2], [3, 4]]}, "scores: must be one-dimensional"),
     ({"scores": [True, False, True]}, r"scores\[0\]: must be a number"),
 ]
+
+
+WIDE = [
+    ({"epsilon": "1e-300"}, "epsilon: must be at least 2e-299 with k = 1, resolution 0.1, sensitivity 1: noise"),
+    ({"epsilon": "1e-4000"}, "epsilon: must be at least 2e-299 with"),
+    ({"resolution": "1e-400"}, "resolution: must be at least 2e-300 with k = 1, epsilon 1, sensitivity 1"),
+    ({"sensitivity": "1e400"}, "sensitivity: must be at most 5e298 with"),
+    ({"sensitivity": "1e200", "epsilon": "1e-150"}, "sensitivity: must be at most 5e148 with"),
+    ({"monotonic": True, "epsilon": "1e-300"}, "epsilon: must be at least 1e-299 with"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), WIDE)
+def test_noise_that_is_too_wide_names_what_is_far_out(given: dict[str, Any], message: str) -> None:
+    """And what it allows is allowed."""
+    for draw in (noisy_top_k, noisy_top_k_ids):
+        with pytest.raises(InputError, match=f"^{message}"):
+            draw([5, 6], 1, **{"epsilon": 1, "randomness": Unreadable(), **given})
+    name, allowed = message.split(":")[0], message.split()[5]
+    if name == "epsilon":
+        assert len(noisy_top_k([5, 6], 1, **{**given, name: allowed}).ids) == 1
 
 
 @pytest.mark.parametrize(("changed", "message"), BAD)

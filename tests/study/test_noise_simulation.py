@@ -137,7 +137,7 @@ def test_frequencies_and_shares_add_up(values: list[tuple[int, int]], bins: int)
 def test_the_figure_has_its_rows() -> None:
     settings_ = [("0.5", 5), (2, 5)]
     figure = simulated_wasserstein(settings_, size=1000, runs=12, bins=6, randomness=seeded())
-    assert figure.title == "Fig. 10: W1 of 1000 records in 12 runs, input gaussian(0, 5)"
+    assert figure.title == "Fig. 10: W1 of 1000 records in 12 runs, input gaussian(0, 5) (insecure seed)"
     assert len(figure.rows) == 2 * (4 + 6)
     again = [
         simulate(dp.gaussian(0, 5), epsilon=e, sensitivity=m, size=1000, runs=12, randomness=source)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpopt.errors import InputError
+from dpopt.release.randomness import InsecureRandomness
 from dpopt.tables.key_table import KeyTable
 from dpopt.tables.lookup import Negatives, Zeros, cell_keys, noise, perturb, random_record_keys
 from dpopt.tables.quantise import key_table
@@ -70,7 +71,7 @@ def test_lost_top_of_a_64_bit_table() -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_cell_keys_are_the_sums_modulo_the_key_size(size: int) -> None:
-    keys = random_record_keys(500, size, seed=3)
+    keys = random_record_keys(500, size, randomness=InsecureRandomness(3))
     cells = np.random.default_rng(1).integers(0, 9, 500)
     found = cell_keys(keys, cells, size, n_cells=12)
     wanted = [sum(int(k) for k, c in zip(keys, cells, strict=True) if c == cell) % size for cell in range(12)]
@@ -89,7 +90,7 @@ def test_the_largest_keys_do_not_overflow() -> None:
 
 def test_noise_of_other_cells_stays_when_a_record_leaves() -> None:
     """K7: keys belong to records, not to the data set."""
-    keys, cells = random_record_keys(50, 256, seed=9), np.arange(50) % 5
+    keys, cells = random_record_keys(50, 256, randomness=InsecureRandomness(9)), np.arange(50) % 5
     before = noise(TABLE, cell_keys(keys, cells, 256))
     after = noise(TABLE, cell_keys(keys[1:], cells[1:], 256))
     assert before[1:].tolist() == after[1:].tolist()
@@ -187,7 +188,7 @@ def test_record_keys_are_reproducible_without_a_global_generator() -> None:
 
     random.seed(1)
     state = random.getstate()
-    first, second = (random_record_keys(20, 10, seed=5) for _ in range(2))
+    first, second = (random_record_keys(20, 10, randomness=InsecureRandomness(5)) for _ in range(2))
     assert first.tolist() == second.tolist()
     assert random.getstate() == state
     secure = random_record_keys(1000, 3)
