@@ -372,3 +372,19 @@ def test_verifying_loads_no_solver(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_compare_takes_options_for_all_backends_that_know_them_or_for_one(dpopt_run) -> None:
+    Path("p.toml").write_text(dpopt.tablebuilder(D=2, V=1).to_toml())
+    run = dpopt_run("compare p.toml --backends cvxpy,newton --option cvxpy.solver=SCS")
+    assert run.status == 0 and "SCS" in run.out
+    assert dpopt_run("compare p.toml --backends cvxpy,newton --option solver=CLARABEL").status == 0
+    for wrong in ("nope=1", "highs.presolve=on", "newton.nope=1"):
+        run = dpopt_run(f"compare p.toml --backends cvxpy,newton --option {wrong}")
+        assert run.status == 2 and len(run.err.splitlines()) == 1
+
+
+def test_compare_sends_a_target_to_solve(dpopt_run) -> None:
+    Path("t.toml").write_text(dpopt.target(epsilon=1, delta="1/10", family="any").to_toml())
+    run = dpopt_run("compare t.toml")
+    assert run.status == 2 and "t.toml: holds a target, which has no single program: dpopt solve t.toml" in run.err
