@@ -214,8 +214,8 @@ def noisy_top_k(
 
     The time is linear in the number of scores, and depends on them: any ties and any order take at most 4 times as long
     as distinct scores of the same kind of number (measured, `benchmarks/cases/ties.py`: 10^6 scores, every size of k
-    and of epsilon). Scores beyond 2^62 units of the resolution, a single one of them too, are handled as Python
-    integers, which takes up to 50 times as long.
+    and of epsilon). Scores that lie more than 2^62 units of the resolution apart, a single one from the others too,
+    are handled as Python integers, which takes up to 60 times as long.
 
     Parameters
     ----------
