@@ -52,7 +52,7 @@ _PUBLIC = {
     "dpopt.problem.support": ("Integers", "Lattice", "Support"),
     "dpopt.problem.target": ("Family", "Target", "Then", "target"),
     "dpopt.problem.terms": ("CostTerm", "ExpectationTerm", "TermCheck", "ZeroTerm"),
-    "dpopt.proof.checker": ("Verdict", "verify"),
+    "dpopt.checker.verdict": ("Verdict", "verify"),
     "dpopt.proof.prove": ("Verified",),
     "dpopt.release.apply": ("Overflow", "add_noise"),
     "dpopt.release.gap_estimates": ("GapEstimates", "combine_gaps"),

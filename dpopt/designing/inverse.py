@@ -12,13 +12,13 @@ from typing import Any
 from flint import arb, ctx
 
 from dpopt.arithmetic import Enclosure, Number, as_enclosure, ball, exact, exact_integer
+from dpopt.checker.target import design_problem
 from dpopt.designing.side_by_side import read_question, working_bits
 from dpopt.designing.targeting import outermost_rate, solve
 from dpopt.errors import InputError
 from dpopt.family.members import IdealMember, analytic_rate, delta_exceeds, reaching_rate
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Family, Target, Then
-from dpopt.proof.target_checker import design_problem
 from dpopt.solution import Solution
 
 __all__ = ["LeastVariance", "best_epsilon", "least_variance", "variances_between"]

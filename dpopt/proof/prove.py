@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from dpopt import checker
 from dpopt.errors import CertificateError
 from dpopt.problem.terms import EntropyTerm
 from dpopt.program.blocks import ExpectationBlock, MassBlock
 from dpopt.program.formulate import Formulation
-from dpopt.proof import checker
 from dpopt.proof.multipliers import multipliers, statement
 from dpopt.proof.repair import Repaired, RepairFailed, repair, sanitised
 

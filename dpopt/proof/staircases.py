@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from dpopt import checker
 from dpopt.distributions import optimal_staircase
 from dpopt.errors import CertificateError, InputError
 from dpopt.pmf import Pmf
@@ -25,7 +26,6 @@ from dpopt.problem.constraints import PureDP
 from dpopt.problem.problem import Problem
 from dpopt.problem.terms import CostTerm, WassersteinTerm
 from dpopt.program.formulate import Formulation
-from dpopt.proof import checker
 from dpopt.proof.multipliers import multipliers, statement
 from dpopt.proof.prove import Outcome, Verified
 from dpopt.proof.repair import Repaired
@@ -46,7 +46,7 @@ def with_best_staircase(problem: Problem, outcome: Outcome, staircase: Callable[
     found = staircase()
     if found is None or problem.objective_term.value(found).upper >= outcome.value:
         return outcome
-    certificate = checker.certify({**_statement(outcome.certificate), "pmf": found.to_dict()})
+    certificate = checker.certify({**_statement(outcome.certificate), "laws": [found.to_dict()]})
     moved = outcome.repaired.mass_moved + _distance(found, outcome.repaired.pmf)
     return replace(
         outcome,
