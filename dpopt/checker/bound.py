@@ -10,7 +10,6 @@ own bound of the same numbers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain as chained
 from math import comb
@@ -49,10 +48,19 @@ def proved_bound(statement: Statement, enclosures: Enclosures) -> Fraction | Non
         if infeasible:
             return None  # nothing is left to carry the mass
         raise CertificateError("problem.constraints: every point of the support is forbidden")
-    proof = _Proof(total, allowed, window is None, statement.chains, cost)
+
+    def linear() -> Fraction | None:
+        """The constant and lambda."""
+        if statement.chains:
+            (chain,) = statement.chains
+            least = _chain_limit(total, chain, cost.growth(chain.epsilon), cost.fine)
+        else:
+            least = _least(total, allowed, infinite=window is None)
+        return None if least is None else total.constant + least
+
     if not infeasible:
-        return statement.objective.bound(proof)
-    bound = proof.linear_bound()
+        return statement.objective.bound(total, allowed, linear)
+    bound = linear()
     if bound is None or bound <= 0:
         shown = "no bound at all" if bound is None else f"the bound {brief(bound)}, which is not above 0"
         raise CertificateError(f"witnesses: do not prove infeasibility; they give {shown}")
@@ -70,34 +78,6 @@ def _allowed(
         for family in constraints:
             alive = family.narrowed(alive)
     return [total.values[k - total.low] for k in alive]
-
-
-@dataclass(frozen=True)
-class _Proof:
-    """What the witnesses add up to."""
-
-    total: Total
-    allowed: list[int]
-    infinite: bool
-    chains: tuple[Chain, ...]
-    cost: ReducedCost
-
-    @property
-    def constant(self) -> Fraction:
-        return self.total.constant
-
-    @property
-    def unit(self) -> int:
-        return self.total.unit
-
-    def linear_bound(self) -> Fraction | None:
-        """constant + lambda."""
-        if self.chains:
-            (chain,) = self.chains
-            least = _chain_limit(self.total, chain, self.cost.growth(chain.epsilon), self.cost.fine)
-        else:
-            least = _least(self.total, self.allowed, infinite=self.infinite)
-        return None if least is None else self.constant + least
 
 
 def _least(total: Total, allowed: Sequence[int], *, infinite: bool) -> Fraction | None:

@@ -70,21 +70,16 @@ class ReducedCost:
 
     def __init__(self, enclosures: Mapping[Fraction, Enclosure], precision: int, scale: int) -> None:
         self.one = 1 << scale
-        self._fine = 1 << precision
-        self._upper = {epsilon: int(ends.upper * self._fine) for epsilon, ends in enclosures.items()}
+        self.fine = 1 << precision  # the unit of `growth` is its inverse
+        self._upper = {epsilon: int(ends.upper * self.fine) for epsilon, ends in enclosures.items()}
         self._constant = Fraction(0)
         self._functions: list[tuple[LatticeFunction, Fraction]] = []
         self._pairs: list[tuple[Sequence[tuple[int, int, int]], int]] = []
         self._events: list[tuple[Weights, int, int]] = []
 
-    @property
-    def fine(self) -> int:
-        """2^precision, the unit of `growth`."""
-        return self._fine
-
     def growth(self, epsilon: Fraction) -> int:
         """E_hi in units of 2^-precision."""
-        return self._upper[epsilon] if epsilon else self._fine
+        return self._upper[epsilon] if epsilon else self.fine
 
     # --- what is added
 
@@ -109,19 +104,19 @@ class ReducedCost:
     def total(self, window: tuple[int, int] | None, points: Iterable[int]) -> Total:
         """d over the window, or, on all integers, over all tables and `points`, beyond which it is a polynomial."""
         low, high = window or self._hull(points)
-        count, small = high - low + 1, self._fine * self.one  # 1 / small is the unit of pairs and events
+        count, small = high - low + 1, self.fine * self.one  # 1 / small is the unit of pairs and events
         unit = lcm(small, *(f.integers(0, -1)[1] * factor.denominator for f, factor in self._functions))
         affordable(unit.bit_length(), count)
         values = [0] * count
         for pairs, growth in self._pairs:
             for i, j, y in pairs:
                 if low <= i <= high:  # a symmetric pair may have one point outside a window
-                    values[i - low] += y * self._fine
+                    values[i - low] += y * self.fine
                 if low <= j <= high:
                     values[j - low] -= y * growth
         for weights, shift, growth in self._events:
             here, ahead = weights.spread(low, count), weights.spread(low + shift, count)
-            values = [v + self._fine * w - growth * x for v, w, x in zip(values, here, ahead, strict=True)]
+            values = [v + self.fine * w - growth * x for v, w, x in zip(values, here, ahead, strict=True)]
         values = [v * (unit // small) for v in values]
         for function, factor in self._functions:
             numerators, denominator = function.integers(low, high)
@@ -129,8 +124,8 @@ class ReducedCost:
             values = [v + n * weight for v, n in zip(values, numerators, strict=True)]
         left, right = ([(getattr(f, side), factor) for f, factor in self._functions] for side in ("left", "right"))
         for weights, _, growth in self._events:
-            left.append(((Fraction(weights.left),), Fraction(self._fine - growth, small)))
-            right.append(((Fraction(weights.right),), Fraction(self._fine - growth, small)))
+            left.append(((Fraction(weights.left),), Fraction(self.fine - growth, small)))
+            right.append(((Fraction(weights.right),), Fraction(self.fine - growth, small)))
         return Total(self._constant, low, values, unit, _combined(left), _combined(right))
 
     def _hull(self, points: Iterable[int]) -> tuple[int, int]:

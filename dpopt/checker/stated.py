@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 from dpopt.arithmetic import Enclosure
 from dpopt.checker.lattice import Lattice
 from dpopt.checker.law import Law
-from dpopt.checker.reading import reject
-from dpopt.checker.reduced_cost import ReducedCost
+from dpopt.checker.reading import brief, read_type, reject
+from dpopt.checker.reduced_cost import ReducedCost, Total
 
 __all__ = [
     "FAMILIES",
@@ -25,12 +25,12 @@ __all__ = [
     "Enclosures",
     "Family",
     "Objective",
-    "Proof",
     "Setting",
     "Stated",
     "Witness",
     "family",
     "objective",
+    "read_part",
 ]
 
 Enclosures = Mapping[Fraction, Enclosure]  # of e^epsilon, for every epsilon that a part of the problem names
@@ -38,7 +38,7 @@ Enclosures = Mapping[Fraction, Enclosure]  # of e^epsilon, for every epsilon tha
 
 @dataclass(frozen=True)
 class Setting:
-    """What a constraint may know of the rest: the lattice, and the mean that the constraints fix."""
+    """What a part may know of the problem: the lattice, and the mean that the constraints fix."""
 
     lattice: Lattice
     fixed_mean: Callable[[], Fraction | None]
@@ -70,34 +70,16 @@ class Witness(Protocol):
         ...
 
 
-class Proof(Protocol):
-    """What the multipliers add up to, as the bound hands it to an objective."""
-
-    @property
-    def constant(self) -> Fraction:
-        """What every feasible law pays besides its reduced costs."""
-        ...
-
-    @property
-    def unit(self) -> int:
-        """The denominator of the allowed reduced costs."""
-        ...
-
-    @property
-    def allowed(self) -> Sequence[int]:
-        """The reduced costs of the points that may have mass (on all integers: of those within the tables)."""
-        ...
-
-    def linear_bound(self) -> Fraction | None:
-        """What a linear objective is at least, None if nothing follows."""
-        ...
-
-
 @dataclass(frozen=True)
 class Stated:
     """What constraints and objectives have in common."""
 
     name: ClassVar[str] = ""
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any], where: str, setting: Setting) -> Self:
+        """The part of a problem with this data, in lattice indices."""
+        raise NotImplementedError
 
     @property
     def kind(self) -> str:
@@ -117,11 +99,6 @@ class Stated:
 @dataclass(frozen=True)
 class Family(Stated):
     """A constraint."""
-
-    @classmethod
-    def read(cls, data: Mapping[str, Any], where: str, setting: Setting) -> Self:
-        """The constraint of a problem's data, in lattice indices."""
-        raise NotImplementedError
 
     @classmethod
     def mean_of(cls, data: Mapping[str, Any], where: str) -> Fraction | None:
@@ -152,11 +129,6 @@ class Objective(Stated):
 
     maximise: ClassVar[bool] = False
 
-    @classmethod
-    def read(cls, data: Mapping[str, Any], where: str, lattice: Lattice) -> Self:
-        """The objective of a problem's data, in lattice indices."""
-        raise NotImplementedError
-
     def value(self, law: Law, enclosures: Enclosures) -> Enclosure:
         """What it is at a law."""
         raise NotImplementedError
@@ -167,9 +139,19 @@ class Objective(Stated):
     def check_witnesses(self, witnesses: Sequence[Any], one: int) -> None:
         """Refuse witnesses of this objective that may not stand together."""
 
-    def bound(self, proof: Proof) -> Fraction | None:
-        """What no feasible law can beat; None if nothing is proved."""
-        return proof.linear_bound()
+    def bound(self, total: Total, allowed: Sequence[int], linear: Callable[[], Fraction | None]) -> Fraction | None:
+        """What no feasible law can beat; None if nothing is proved.
+
+        Parameters
+        ----------
+        total : Total
+            The reduced costs.
+        allowed : sequence of int
+            Those of the points of a finite support that may have mass, in units of 1/`total.unit`; not empty.
+        linear : callable
+            What ``constant + sum d p`` is at least.
+        """
+        return linear()
 
 
 # --- the tables ----------------------------------------------------------------------------------------------------
@@ -188,6 +170,27 @@ def family(name: str) -> Callable[[type[Family]], type[Family]]:
 def objective(name: str) -> Callable[[type[Objective]], type[Objective]]:
     """Register a class as the objective of type `name`."""
     return _registered(OBJECTIVES, name)
+
+
+def read_part(
+    table: Mapping[str, type[_Part]],
+    custom: Callable[[str, object, str], _Part],
+    data: object,
+    where: str,
+    setting: Setting,
+    trusted: object,
+    trusted_where: str,
+) -> _Part:
+    """A part of a problem by its type; one that the table does not have is what is stored of it, by `custom`."""
+    kind = read_type(data, where)
+    assert isinstance(data, Mapping)
+    if kind in table:
+        if trusted is not None:
+            reject(trusted_where, f"must be absent: {kind!r} is not a custom type")
+        return table[kind].read(data, where, setting)
+    if trusted is None:
+        reject(where, f"has the custom type {brief(kind)}, whose meaning must be given in {trusted_where}")
+    return custom(kind, trusted, trusted_where)
 
 
 def _registered(table: dict[str, type[_Part]], name: str) -> Callable[[type[_Part]], type[_Part]]:

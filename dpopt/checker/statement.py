@@ -93,8 +93,6 @@ def _problem(source: object, trusted: object) -> tuple[Lattice, Objective, tuple
         reject("problem.name", f"must be a string, not {brief(problem['name'])}")
     stored = {} if trusted is None else read_object(trusted, "trusted", (), ("objective", "constraints"))
     lattice = Lattice.of(problem.get("support"), "problem.support")
-    places = ("problem.objective", "trusted.objective")
-    objective = read_objective(problem["objective"], places[0], lattice, stored.get("objective"), places[1])
     parts = read_list(problem["constraints"], "problem.constraints", _MAX_CONSTRAINTS)
     rows = {} if stored.get("constraints") is None else stored["constraints"]
     read_object(rows, "trusted.constraints", (), {str(i) for i in range(len(parts))})
@@ -103,7 +101,8 @@ def _problem(source: object, trusted: object) -> tuple[Lattice, Objective, tuple
         means = (read_mean(part, f"problem.constraints[{i}]") for i, part in enumerate(parts))
         return next((mean for mean in means if mean is not None), None)
 
-    setting = Setting(lattice, fixed_mean)
+    setting, places = Setting(lattice, fixed_mean), ("problem.objective", "trusted.objective")
+    objective = read_objective(problem["objective"], places[0], setting, stored.get("objective"), places[1])
     constraints = (
         read_family(part, f"problem.constraints[{i}]", setting, rows.get(str(i)), f"trusted.constraints.{i}")
         for i, part in enumerate(parts)

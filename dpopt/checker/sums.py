@@ -24,7 +24,7 @@ __all__ = [
     "BITS",
     "affordable",
     "convolution",
-    "expectation",
+    "expected",
     "refuse_mass",
     "room",
     "short",
@@ -68,7 +68,7 @@ def room(left: Fraction, what: str) -> Fraction:
 # --- expectations and zeros ----------------------------------------------------------------------------------------
 
 
-def expectation(law: Law, function: LatticeFunction) -> Fraction:
+def expected(law: Law, function: LatticeFunction) -> Fraction:
     """E h(Z), exactly."""
     values, unit = function.integers(law.start, law.end)
     result = Fraction(sum(map(mul, law.weights, values)), unit)

@@ -18,7 +18,7 @@ from dpopt.arithmetic import exp_enclosure
 from dpopt.checker.lattice import Lattice
 from dpopt.checker.law import Law, read_law
 from dpopt.checker.reading import MAX_INDEX, brief, read_epsilon, read_integer, read_object, read_rational, reject, text
-from dpopt.checker.sums import expectation, worst_hockey_stick
+from dpopt.checker.sums import expected, worst_hockey_stick
 from dpopt.errors import CertificateError, InputError
 from dpopt.family.members import analytic_rate, breakpoints, delta_exceeds, family_pmf, reaching_rate
 from dpopt.lattice_function import LatticeFunction
@@ -307,7 +307,7 @@ def _derived(target: Wanted, half_width: int, law: Law) -> dict[str, Any]:
         raise CertificateError(
             f"design: delta is {float(upper):.12g}, which exceeds the wanted {float(target.delta):.12g}"
         )
-    mean, square = (expectation(law, LatticeFunction.polynomial(power)) for power in ((0, 1), (0, 0, 1)))
+    mean, square = (expected(law, LatticeFunction.polynomial(power)) for power in ((0, 1), (0, 0, 1)))
     return {
         "value": [str(half_width)] * 2,
         "bound": str(half_width),

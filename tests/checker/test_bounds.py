@@ -540,6 +540,16 @@ def test_the_discrete_gaussian_has_the_largest_entropy_at_its_variance() -> None
         derive(statement(pmf, *rows, entries={"1": part(1)}, **options))
 
 
+@pytest.mark.timeout(20)
+def test_a_multiplier_of_any_size_is_decided_at_once() -> None:
+    """Where the other terms are e^-(2^40) of the largest, no precision shows that the bound is no multiple of 2^-64."""
+    options: dict[str, Any] = {"support": integers(-3, 3), "objective": {"type": "max-entropy"}}
+    pmf, mean = law(-3, [1] * 7), {"type": "mean", "equals": "0"}
+    for exponent in (12, 40, 200, 4000):
+        found = Fraction(derive(statement(pmf, mean, entries={"0": part(-ONE << exponent)}, **options))["bound"])
+        assert 3 << exponent < found <= (3 << exponent) + Fraction(1, 1 << 64)
+
+
 # --- Wasserstein ---------------------------------------------------------------------------------------------------
 
 
@@ -601,6 +611,8 @@ def test_steep_slopes_are_refused() -> None:
     for values, message in ((["0", str(ONE + 1)], "must be at most"), (["0"] * 3, "more than 2 entries")):
         with pytest.raises(CertificateError, match=message):
             bound(staircase("1", 1, 1), objective=objective, entries={"objective": {"start": "0", "slopes": values}})
+    with pytest.raises(CertificateError, match="must be the input's first point, index 0"):
+        bound(staircase("1", 1, 1), objective=objective, entries={"objective": {"start": "1", "slopes": []}})
 
 
 @pytest.mark.parametrize("epsilon", [20, 40, 60])

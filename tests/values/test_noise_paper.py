@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import dpopt as dp
 from dpopt.checker.lattice import Lattice
 from dpopt.checker.objectives import read_objective
+from dpopt.checker.stated import Setting
 from dpopt.problem.objectives import MinWassersteinRelaxation
 from dpopt.report import summary
 
@@ -76,8 +77,8 @@ def test_the_cost_of_cuts_is_its_definition(weights: list[int], low: int, ends: 
         assert cost(j) * denominator * sum(weights) == sum(abs(running[k] - running[k - j]) for k in cuts)
     problem = dp.Problem(objective=objective, constraints=[dp.PureDP(1, 1)], support=support)
     stated = _as_stated(problem.to_dict())
-    lattice = Lattice.of(stated.get("support"), "support")
-    reread = read_objective(stated["objective"], "objective", lattice, None, "trusted")
+    setting = Setting(Lattice.of(stated.get("support"), "support"), lambda: None)
+    reread = read_objective(stated["objective"], "objective", setting, None, "trusted")
     assert reread.cost.equals(cost)
 
 

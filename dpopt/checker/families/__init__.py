@@ -1,6 +1,6 @@
 """The constraints that the checker knows, one file a family, and how one is read by its type.
 
-A new family is a file with a class that `dpopt.checker.stated.family` registers, and its module's name in the list
+A new family is a file with a class that `dpopt.checker.stated.family` registers, and its module's name in the import
 below. A type that no file registers means what its rows in ``"trusted"`` say.
 """
 
@@ -9,25 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from dpopt.checker.families import approx_dp, expectation, forbidden, pure_dp, symmetric, unimodal
+from dpopt.checker.families import approx_dp, expectation, forbidden, pure_dp, symmetric, unimodal  # noqa: F401
 from dpopt.checker.families.trusted import Trusted
-from dpopt.checker.reading import brief, read_type, reject
-from dpopt.checker.stated import FAMILIES, Family, Setting
+from dpopt.checker.reading import read_type
+from dpopt.checker.stated import FAMILIES, Family, Setting, read_part
 
-__all__ = ["approx_dp", "expectation", "forbidden", "pure_dp", "read_family", "read_mean", "symmetric", "unimodal"]
+__all__ = ["read_family", "read_mean"]
 
 
 def read_family(data: object, where: str, setting: Setting, trusted: object, trusted_where: str) -> Family:
     """The constraint of a problem's data; a custom one is its trusted rows."""
-    kind = read_type(data, where)
-    assert isinstance(data, Mapping)
-    if kind in FAMILIES:
-        if trusted is not None:
-            reject(trusted_where, f"must be absent: {kind!r} is not a custom type")
-        return FAMILIES[kind].read(data, where, setting)
-    if trusted is None:
-        reject(where, f"has the custom type {brief(kind)}, whose rows must be given in trusted.constraints")
-    return Trusted.of(kind, trusted, trusted_where)
+    return read_part(FAMILIES, Trusted.of, data, where, setting, trusted, trusted_where)
 
 
 def read_mean(data: object, where: str) -> Fraction | None:

@@ -15,7 +15,7 @@ from dpopt.checker.law import Law
 from dpopt.checker.reading import brief, read_integer, read_object, read_rational, read_sides, reject
 from dpopt.checker.reduced_cost import ReducedCost
 from dpopt.checker.stated import Enclosures, Family, Setting, family
-from dpopt.checker.sums import expectation, room, short
+from dpopt.checker.sums import expected, room, short
 from dpopt.lattice_function import LatticeFunction
 
 __all__ = ["Line", "Lines"]
@@ -59,7 +59,7 @@ class Lines(Family):
         """The least room on either side of a row."""
         margins: list[Fraction] = []
         for line in self.lines:
-            found = expectation(law, line.function)
+            found = expected(law, line.function)
             if line.at_least is not None:
                 margins.append(room(found - line.at_least, f"the value {brief(found)}"))
             if line.at_most is not None:

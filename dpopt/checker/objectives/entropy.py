@@ -7,20 +7,22 @@ For reduced costs d with ``0 >= constant + sum d p``, the law q proportional to 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpopt.arithmetic import Enclosure, ball, floor_scaled
-from dpopt.checker.lattice import Lattice
 from dpopt.checker.law import Law
 from dpopt.checker.reading import read_object
-from dpopt.checker.stated import Enclosures, Objective, Proof, objective
+from dpopt.checker.reduced_cost import Total
+from dpopt.checker.stated import Enclosures, Objective, Setting, objective
 from dpopt.checker.sums import BITS
 
 if TYPE_CHECKING:
     from flint import arb
+
+_FARTHEST = 4096  # nats
 
 
 @objective("max-entropy")
@@ -29,9 +31,9 @@ class _MaxEntropy(Objective):
     maximise: ClassVar[bool] = True
 
     @classmethod
-    def read(cls, data: Mapping[str, Any], where: str, lattice: Lattice) -> Self:
+    def read(cls, data: Mapping[str, Any], where: str, setting: Setting) -> Self:
         read_object(data, where, ("type",))
-        lattice.needs_window(cls.name, where)
+        setting.lattice.needs_window(cls.name, where)
         return cls()
 
     def value(self, law: Law, enclosures: Enclosures) -> Enclosure:
@@ -48,18 +50,20 @@ class _MaxEntropy(Objective):
         low = floor_scaled(compute, BITS)
         return Enclosure(Fraction(low, 1 << BITS), Fraction(low + 1, 1 << BITS))
 
-    def bound(self, proof: Proof) -> Fraction:
+    def bound(self, total: Total, allowed: Sequence[int], linear: Callable[[], Fraction | None]) -> Fraction:
         """``ln(sum exp(-d)) - constant`` rounded up to 2^-64: above the entropy of every feasible pmf.
 
-        By Lindemann and Weierstrass it is irrational unless a single point is allowed.
+        By Lindemann and Weierstrass it is irrational unless a single point is allowed. A point whose term is below
+        e^-4096 of the largest counts as much as that: the bound stays one, and no precision runs away to see the rest.
         """
-        least = min(proof.allowed)
-        offset = -Fraction(least, proof.unit) - proof.constant  # taken out of the sum: its largest term is 1
-        if len(proof.allowed) == 1:
+        least = min(allowed)
+        most = least + _FARTHEST * total.unit
+        offset = -Fraction(least, total.unit) - total.constant  # taken out of the sum: its largest term is 1
+        if len(allowed) == 1:
             return Fraction(-(-offset * (1 << BITS) // 1), 1 << BITS)
 
         def compute() -> arb:
-            unit = ball(-proof.unit)
-            return ball(offset) + sum(((ball(v - least) / unit).exp() for v in proof.allowed), ball(0)).log()
+            unit = ball(-total.unit)
+            return ball(offset) + sum(((ball(min(v, most) - least) / unit).exp() for v in allowed), ball(0)).log()
 
         return Fraction(floor_scaled(compute, BITS) + 1, 1 << BITS)

@@ -8,12 +8,11 @@ from fractions import Fraction
 from typing import Any, Self
 
 from dpopt.arithmetic import Enclosure
-from dpopt.checker.lattice import Lattice
 from dpopt.checker.law import Law
 from dpopt.checker.reading import read_object
 from dpopt.checker.reduced_cost import ReducedCost
-from dpopt.checker.stated import Enclosures, Objective, objective
-from dpopt.checker.sums import expectation, short
+from dpopt.checker.stated import Enclosures, Objective, Setting, objective
+from dpopt.checker.sums import expected, short
 from dpopt.lattice_function import LatticeFunction
 
 __all__ = ["Cost"]
@@ -27,7 +26,7 @@ class Cost(Objective):
 
     def value(self, law: Law, enclosures: Enclosures) -> Enclosure:
         """E c(Z)."""
-        return short(expectation(law, self.cost))
+        return short(expected(law, self.cost))
 
     def add_cost(self, cost: ReducedCost) -> None:
         """c."""
@@ -38,6 +37,6 @@ class Cost(Objective):
 @dataclass(frozen=True)
 class _MinExpectedCost(Cost):
     @classmethod
-    def read(cls, data: Mapping[str, Any], where: str, lattice: Lattice) -> Self:
+    def read(cls, data: Mapping[str, Any], where: str, setting: Setting) -> Self:
         read_object(data, where, ("type", "cost"))
-        return cls(lattice.function(data["cost"], f"{where}.cost"))
+        return cls(setting.lattice.function(data["cost"], f"{where}.cost"))

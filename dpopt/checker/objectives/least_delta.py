@@ -13,10 +13,9 @@ from fractions import Fraction
 from typing import Any, Self
 
 from dpopt.arithmetic import Enclosure
-from dpopt.checker.lattice import Lattice
 from dpopt.checker.law import Law
 from dpopt.checker.reading import read_epsilon, read_object, reject
-from dpopt.checker.stated import Enclosures, Objective, objective
+from dpopt.checker.stated import Enclosures, Objective, Setting, objective
 from dpopt.checker.sums import short, worst_hockey_stick
 from dpopt.checker.witness import Event, read_event
 
@@ -28,10 +27,10 @@ class _MinDelta(Objective):
     shift: int
 
     @classmethod
-    def read(cls, data: Mapping[str, Any], where: str, lattice: Lattice) -> Self:
+    def read(cls, data: Mapping[str, Any], where: str, setting: Setting) -> Self:
         read_object(data, where, ("type", "epsilon"), ("sensitivity",))
-        lattice.needs_window(cls.name, where)
-        return cls(read_epsilon(data["epsilon"], f"{where}.epsilon"), lattice.shift(data, where))
+        setting.lattice.needs_window(cls.name, where)
+        return cls(read_epsilon(data["epsilon"], f"{where}.epsilon"), setting.lattice.shift(data, where))
 
     @property
     def epsilons(self) -> tuple[Fraction, ...]:

@@ -16,13 +16,12 @@ from typing import Any, Self
 
 from dpopt.arithmetic import Enclosure
 from dpopt.checker.inputs import Input, read_input
-from dpopt.checker.lattice import Lattice
 from dpopt.checker.law import Law
 from dpopt.checker.objectives.expected_cost import Cost
 from dpopt.checker.reading import MAX_POINTS, read_integer, read_integers, read_object, read_rational, reject
 from dpopt.checker.reduced_cost import ReducedCost
-from dpopt.checker.stated import Enclosures, Objective, objective
-from dpopt.checker.sums import affordable, convolution, expectation, short
+from dpopt.checker.stated import Enclosures, Objective, Setting, objective
+from dpopt.checker.sums import affordable, convolution, expected, short
 from dpopt.lattice_function import LatticeFunction
 
 # --- the distance --------------------------------------------------------------------------------------------------
@@ -35,9 +34,9 @@ class _MinWasserstein(Objective):
     step: Fraction
 
     @classmethod
-    def read(cls, data: Mapping[str, Any], where: str, lattice: Lattice) -> Self:
+    def read(cls, data: Mapping[str, Any], where: str, setting: Setting) -> Self:
         read_object(data, where, ("type", "input"))
-        return cls(read_input(data["input"], f"{where}.input", lattice), lattice.step)
+        return cls(read_input(data["input"], f"{where}.input", setting.lattice), setting.lattice.step)
 
     def value(self, law: Law, enclosures: Enclosures) -> Enclosure:
         return short(self.step * _distance(law, self.source))
@@ -98,7 +97,7 @@ def _distance(law: Law, source: Input) -> Fraction:
     Within the input's range ``F_{x+Z}(k) = sum_j p(j) F_x(k - j)`` is the flow of the core and of both tails, the left
     one mirrored.
     """
-    outer = expectation(law, outer_cost(source))
+    outer = expected(law, outer_cost(source))
     mass, period = source.total, law.period
     cdf = source.below[:-1]
     survival = [mass - c for c in reversed(cdf)]  # the mirrored input's distribution function
@@ -149,14 +148,14 @@ def _flow(
 @dataclass(frozen=True)
 class _MinWassersteinRelaxation(Cost):
     @classmethod
-    def read(cls, data: Mapping[str, Any], where: str, lattice: Lattice) -> Self:
+    def read(cls, data: Mapping[str, Any], where: str, setting: Setting) -> Self:
         """E of the sum over the cuts k of |F(k) - F(k - Z)|: |Z| when all cuts count."""
         read_object(data, where, ("type", "input"), ("cut",))
-        source = read_input(data["input"], f"{where}.input", lattice)
+        source = read_input(data["input"], f"{where}.input", setting.lattice)
         if data.get("cut") is None:
-            return cls(lattice.function("absolute", where))
+            return cls(setting.lattice.function("absolute", where))
         where = f"{where}.cut"
-        cut, step = read_object(data["cut"], where, ("from", "to")), lattice.step
+        cut, step = read_object(data["cut"], where, ("from", "to")), setting.lattice.step
         low, high = (read_rational(cut[end], f"{where}.{end}") for end in ("from", "to"))
         first, last = ceil(low / step), floor(high / step)
         if low > high or max(last - source.start, source.start + len(source.weights) - first) > MAX_POINTS:
