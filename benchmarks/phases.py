@@ -20,12 +20,12 @@ import numpy as np
 import dpopt as dp
 from benchmarks.measure import Verb
 from benchmarks.registry import Case, Size
+from dpopt import checker
 from dpopt.backends.base import Backend
 from dpopt.backends.registry import choose_backend, get_backend
 from dpopt.program.core import Core
 from dpopt.program.formulate import Formulation, core_for, formulate, grown
 from dpopt.program.reductions import reduce
-from dpopt.proof import checker
 from dpopt.proof.infeasible import strictly_feasible
 from dpopt.proof.multipliers import multipliers, statement
 from dpopt.proof.prove import Outcome, Verified, _polished, better_bound, prove_point

@@ -56,7 +56,7 @@ _PUBLIC = {
     "dpopt.problem.families.cost": ("CostTerm",),
     "dpopt.problem.families.expectation": ("ExpectationTerm",),
     "dpopt.problem.families.zero": ("ZeroTerm",),
-    "dpopt.proof.checker": ("Verdict", "verify"),
+    "dpopt.checker.verdict": ("Verdict", "verify"),
     "dpopt.proof.prove": ("Verified",),
     "dpopt.release.apply": ("Overflow", "add_noise"),
     "dpopt.release.gap_estimates": ("GapEstimates", "combine_gaps"),

@@ -313,7 +313,7 @@ def test_a_certificate_belongs_to_its_problem() -> None:
     """Read from the certificate, problem and pmf are those of the solution."""
     solution = dp.solve(PURE)
     data = solution.certificate.data
-    assert dp.Pmf.from_dict(data["pmf"]) == solution.pmf
+    assert dp.Pmf.from_dict(data["laws"][0]) == solution.pmf
     stated = {**data["problem"]}
     assert dp.Problem.from_dict(stated) == PURE
 

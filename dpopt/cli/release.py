@@ -108,7 +108,7 @@ def _checked_noise(source: Path | None, half_width: str | None, variance: str | 
     """The noise to draw from; a certificate has to hold first."""
     noise = read_noise(source, half_width, variance, gamma)
     if noise.certificate is not None:
-        from dpopt.proof.checker import verify
+        from dpopt.checker import verify
 
         with progress(f"checking {noise.name}"):
             verdict = verify(noise.certificate)

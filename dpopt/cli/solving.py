@@ -26,7 +26,7 @@ from dpopt.cli.shared import (
 from dpopt.errors import CertificateError, InputError
 
 if TYPE_CHECKING:
-    from dpopt.proof.checker import Verdict
+    from dpopt.checker import Verdict
 
 __all__: list[str] = []  # the commands register themselves
 

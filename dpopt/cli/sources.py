@@ -174,23 +174,33 @@ def _of_data(data: Any) -> Pmf:
     kind = data.get("kind")
     if kind == "target":
         return _of_target(data)
-    found = data.get("pmf", data) if kind is None else data.get("pmf")
-    if found is None:
-        raise InputError("pmf", "is missing: this certificate proves that there is none")
+    found = data.get("pmf", data) if kind is None else _certified(data)
     if not isinstance(found, Mapping) or isinstance(found.get("weights"), str):
         raise InputError("pmf", "must be an object with 'start' and a list 'weights'")
     return Pmf.from_dict(found)
 
 
+def _certified(data: Mapping[str, Any]) -> Any:
+    """The law of a certificate."""
+    from dpopt.checker.statement import read_format
+
+    laws = read_format(data).get("laws")
+    if laws is None:
+        raise InputError("laws", "are missing: this certificate proves that there are none")
+    if not isinstance(laws, list) or len(laws) != 1:
+        raise InputError("laws", "must be a list of one pmf")
+    return laws[0]
+
+
 def _of_target(data: Mapping[str, Any]) -> Pmf:
     """The design of a target's certificate: its own pmf, or the canonical member of the family."""
     from dpopt.arithmetic import exact, exact_integer
+    from dpopt.checker.target import member_pmf
     from dpopt.pmf import Pmf
     from dpopt.problem.target import Target
-    from dpopt.proof.target_checker import member_pmf
 
     if data.get("design") is not None:
-        return Pmf.from_dict(data["design"]["pmf"])
+        return Pmf.from_dict(_certified(data["design"]))
     half, rate = exact_integer(data["D"], "D", at_least=0), exact(data["gamma"], "gamma")
     if half > _LARGEST or rate < 0:
         raise InputError("D" if half > _LARGEST else "gamma", "is out of range")

@@ -14,13 +14,13 @@ from flint import arb
 from dpopt.arithmetic import Enclosure, Number, as_enclosure, ball, exact, exact_integer
 from dpopt.backends.registry import require_backend
 from dpopt.balls import at_precision, decided, working_precision
+from dpopt.checker.target import design_problem
 from dpopt.designing.side_by_side import member_variance, read_question, working_bits
 from dpopt.designing.targeting import outermost_rate, solve
 from dpopt.errors import InputError
 from dpopt.family.members import IdealMember, analytic_rate, delta_exceeds, reaching_rate
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Family, Target, Then
-from dpopt.proof.target_checker import design_problem
 from dpopt.record import Record
 from dpopt.solution import Solution
 

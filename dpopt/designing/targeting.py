@@ -13,20 +13,20 @@ from math import inf, log
 from time import perf_counter
 from typing import Any
 
+from dpopt import checker
 from dpopt.arithmetic import Enclosure, exp_enclosure
 from dpopt.backends.base import Claimed, read_given, read_options
 from dpopt.backends.registry import read_backend
+from dpopt.checker.statement import FORMAT
+from dpopt.checker.target import design_problem, member_pmf, precision, refutation_problem
 from dpopt.errors import CertificateError
 from dpopt.family.members import analytic_rate, breakpoints, delta_exceeds, reaching_rate, worst_tail
 from dpopt.pmf import Pmf
 from dpopt.problem.parts import Check
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Family, Target, Then
-from dpopt.proof import checker
 from dpopt.proof.closed_form import smallest_delta_certificate, some_pmf_reaches
-from dpopt.proof.multipliers import FORMAT
 from dpopt.proof.prove import Verified
-from dpopt.proof.target_checker import design_problem, member_pmf, precision, refutation_problem
 from dpopt.solution import Certificate, Design, Solution
 from dpopt.solving import answer, solve
 
@@ -326,7 +326,7 @@ def _solution(target: Target, certificate: dict[str, Any], backend: str, seconds
     derived = certificate["derived"]
     half_width = int(derived["D"])
     if target.family is Family.ANY:
-        pmf, rate = Pmf.from_dict(certificate["design"]["pmf"]), None
+        pmf, rate = Pmf.from_dict(certificate["design"]["laws"][0]), None
     else:
         rate = Fraction(certificate["gamma"])
         pmf = member_pmf(target, half_width, rate)

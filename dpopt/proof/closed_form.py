@@ -14,10 +14,10 @@ from typing import Any
 
 from flint import arb
 
+from dpopt import checker
 from dpopt.arithmetic import ball, exp_enclosure, sign
+from dpopt.checker.statement import FORMAT
 from dpopt.pmf import Pmf
-from dpopt.proof import checker
-from dpopt.proof.multipliers import FORMAT
 
 __all__ = ["smallest_delta_certificate", "some_pmf_reaches"]
 
@@ -49,16 +49,17 @@ def smallest_delta_certificate(problem: Mapping[str, Any], half_width: int, epsi
     bits = 128 + spread
     factor = exp_enclosure(epsilon, bits)
     pmf = _truncated_laplace(half_width, factor.lower, bits)
-    shifts = _chains(half_width, factor.upper, bits)
+    witnesses = _chains(half_width, factor.upper, bits)
     return checker.certify(
         {
             "format": FORMAT,
             "kind": "solution",
             "problem": dict(problem),
-            "pmf": pmf.to_dict(),
+            "laws": [pmf.to_dict()],
             "precision": str(bits),
             "scale": str(bits),
-            "multipliers": {"objective": {"shifts": shifts}, "constraints": {}, "chain": None},
+            "witnesses": witnesses,
+            "chains": [],
         }
     )
 
@@ -73,7 +74,7 @@ def _truncated_laplace(half_width: int, factor: Fraction, bits: int) -> Pmf:
 
 
 def _chains(half_width: int, factor: Fraction, bits: int) -> list[dict[str, Any]]:
-    """Event weights: cumulative sums of e^(t epsilon) over the two chains, scaled to a total bound of at most 1."""
+    """Event weights: cumulative sums of e^(t epsilon) over the two chains, scaled to shares that sum to at most 1."""
     # Fixed point at 2^-bits, rounded down: the powers need not be exact, only equal on both sides of the bound.
     one, growth = 1 << bits, factor.numerator * (1 << bits) // factor.denominator
     powers = [one]
@@ -82,10 +83,10 @@ def _chains(half_width: int, factor: Fraction, bits: int) -> list[dict[str, Any]
     total = 2 * sum(powers[:-1]) + powers[-1]
     above = _cumulative([p * one // total for p in powers])
     below = _cumulative([p * one // total for p in powers[:-1]])
-    shifts = [_shift(-1, 0, above)]
+    witnesses = [_event(-1, 0, above)]
     if half_width > 0:
-        shifts.append(_shift(1, -half_width, below[::-1]))
-    return shifts
+        witnesses.append(_event(1, -half_width, below[::-1]))
+    return witnesses
 
 
 def _cumulative(values: list[int]) -> list[int]:
@@ -96,13 +97,7 @@ def _cumulative(values: list[int]) -> list[int]:
     return found
 
 
-def _shift(shift: int, start: int, events: list[int]) -> dict[str, Any]:
-    texts = [str(v) for v in events]
-    return {
-        "shift": str(shift),
-        "bound": str(max(events)),
-        "start": str(start),
-        "events": texts,
-        "left": "0",
-        "right": "0",
-    }
+def _event(shift: int, start: int, weights: list[int]) -> dict[str, Any]:
+    numbers = {"row": 0, "shift": shift, "theta": max(weights), "start": start, "left": 0, "right": 0}
+    texts = {key: str(number) for key, number in numbers.items()}
+    return {"of": "objective", **texts, "weights": [str(w) for w in weights]}

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from dpopt import checker
 from dpopt.errors import CertificateError
 from dpopt.program.formulate import Formulation
 from dpopt.program.program import BlockKind
-from dpopt.proof import checker
 from dpopt.proof.multipliers import multipliers, statement
 from dpopt.proof.repair import Repaired, RepairFailed, repair, sanitised
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from dpopt import checker
 from dpopt.distributions import optimal_staircase
 from dpopt.errors import CertificateError, InputError
 from dpopt.pmf import Pmf
 from dpopt.problem.families.base import Tail
 from dpopt.problem.problem import Problem
 from dpopt.program.formulate import Formulation
-from dpopt.proof import checker
 from dpopt.proof.multipliers import multipliers, statement
 from dpopt.proof.prove import Outcome, Verified
 from dpopt.proof.repair import Repaired
@@ -45,7 +45,7 @@ def with_best_staircase(problem: Problem, outcome: Outcome, staircase: Callable[
     found = staircase()
     if found is None or problem.objective_term.value(found).upper >= outcome.value:
         return outcome
-    certificate = checker.certify({**_statement(outcome.certificate), "pmf": found.to_dict()})
+    certificate = checker.certify({**_statement(outcome.certificate), "laws": [found.to_dict()]})
     moved = outcome.repaired.mass_moved + _distance(found, outcome.repaired.pmf)
     return replace(
         outcome,

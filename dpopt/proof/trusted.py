@@ -19,7 +19,9 @@ from dpopt.problem.families.expectation import ExpectationTerm
 from dpopt.problem.families.zero import ZeroTerm
 from dpopt.problem.problem import Problem
 
-__all__ = ["as_text", "confirm", "trusted_rows"]
+__all__ = ["ROW", "as_text", "confirm", "trusted_rows"]
+
+ROW = 0  # of the only law that a problem has
 
 _SHIPPED = "dpopt.problem."  # constraints and objectives defined elsewhere are stated by their rows
 
@@ -67,9 +69,9 @@ def confirm(certificate: Mapping[str, Any]) -> None:
         raise CertificateError(f"problem.{error}") from None
     if as_text(trusted_rows(problem)) != (certificate.get("trusted") or {}):
         raise CertificateError("trusted: the stored rows are not the ones that these definitions give")
-    if certificate.get("pmf") is None:
+    if certificate.get("laws") is None:
         return
-    for check in problem.check(Pmf.from_dict(certificate["pmf"])):
+    for check in problem.check(Pmf.from_dict(certificate["laws"][0])):
         if not check.holds:
             raise CertificateError(f"problem.constraints: the pmf does not meet '{check.constraint}'")
 
@@ -88,11 +90,13 @@ def as_text(value: Any) -> Any:
 def _term(term: Term) -> dict[str, Any]:
     if isinstance(term, ExpectationTerm):
         function = _function(term.of)
-        return {"term": "expectation", "function": function, "at_least": term.at_least, "at_most": term.at_most}
+        return {"term": "linear", "function": function, "at_least": term.at_least, "at_most": term.at_most}
     if isinstance(term, ZeroTerm):
-        return {"term": "zero", "indices": list(term.indices)}
+        return {"term": "zero", "row": ROW, "indices": list(term.indices)}
     raise TypeError(f"a custom constraint must consist of expectation and zero terms, not {type(term).__name__}")
 
 
-def _function(function: LatticeFunction) -> dict[str, Any]:
-    return {"start": function.start, "table": function.table, "left": function.left, "right": function.right}
+def _function(function: LatticeFunction) -> list[dict[str, Any]]:
+    """A function on (row, index): a problem has row 0 alone."""
+    parts = {name: getattr(function, name) for name in ("start", "table", "left", "right")}
+    return [{"row": ROW, **parts}]

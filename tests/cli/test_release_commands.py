@@ -160,6 +160,6 @@ def test_bad_input_is_one_line_and_draws_nothing(dpopt_run, no_draw: None, words
     Path("t.toml").write_text(TAILS)
     assert dpopt_run("solve t.toml --certificate bad.json").status == 0
     stated = json.loads(Path("bad.json").read_text())
-    stated["pmf"]["weights"][1] = "1"
+    stated["laws"][0]["weights"][1] = "1"
     Path("bad.json").write_text(json.dumps(stated))
     assert said in dpopt_run(words).refusal()

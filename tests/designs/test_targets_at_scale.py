@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import dpopt as dp
+from dpopt import checker
 from dpopt.family.members import breakpoints
-from dpopt.proof import checker
 from dpopt.proof.closed_form import some_pmf_reaches
 
 SMALL = {"epsilon": "0.01", "delta": "1e-12"}

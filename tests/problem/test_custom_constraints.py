@@ -60,6 +60,21 @@ class LargestMass(dp.Constraint):
         return dp.TermCheck(margin >= 0, margin)
 
 
+@dp.register_constraint
+@dataclass(frozen=True)
+class QuietCentre(dp.Constraint):
+    """No mass at 0, and E|Z| at least this much: points without mass beside linear rows, before and after them."""
+
+    at_least: Fraction
+    type: ClassVar[str] = "test-quiet-centre"
+
+    def terms(self, setting: dp.Setting) -> tuple[Any, ...]:
+        """A zero between two rows, of which the second is the one that binds."""
+        loose = dp.ExpectationTerm(LatticeFunction.constant(1), None, Fraction(2))
+        absolute = LatticeFunction(0, (), (Fraction(0), Fraction(-1)), (Fraction(0), Fraction(1)))
+        return (loose, dp.ZeroTerm((0,)), dp.ExpectationTerm(absolute, Fraction(self.at_least), None))
+
+
 def odd(at_most: object = "1/10") -> dp.Problem:
     """Max entropy with little odd noise: each parity class spreads its mass evenly."""
     return dp.Problem(support=dp.Integers(-4, 4), objective=dp.MaxEntropy(), constraints=[OddNoise(at_most)])
@@ -113,6 +128,18 @@ def test_infeasible_with_its_name() -> None:
     solution = dp.solve(problem)
     assert solution.verified is dp.Verified.INFEASIBLE
     assert solution.conflict == ("test-odd-noise", "probability")
+
+
+def test_points_without_mass_beside_linear_rows() -> None:
+    """The least E Z^2 with E|Z| >= 3/2 and nothing at 0 is half at distance 1, half at 2: proved, by its row."""
+    problem = dp.Problem(
+        support=dp.Integers(-4, 4), objective=dp.MinExpectedCost("square"), constraints=[QuietCentre(Fraction(3, 2))]
+    )
+    solution = dp.solve(problem)
+    assert solution.verified is dp.Verified.OPTIMAL, solution.message
+    assert abs(solution.value.upper - Fraction(5, 2)) <= Fraction(1, 10**6)
+    assert [(w["of"], w["part"]) for w in solution.certificate.data["witnesses"]] == [("0", "1")]
+    assert dp.verify(solution.certificate.data).holds
 
 
 def test_field_with_its_own_key() -> None:

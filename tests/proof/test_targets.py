@@ -17,8 +17,8 @@ import pytest
 from scipy.optimize import linprog
 
 import dpopt as dp
+from dpopt.checker import certify, derive
 from dpopt.designing.targeting import least
-from dpopt.proof.checker import certify, derive
 
 VALUES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "targeted.json").read_text(encoding="utf-8"))
 OPTIMAL = dp.Verified.OPTIMAL
@@ -336,9 +336,9 @@ def changed(data: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     """A copy with one field replaced."""
     found = copy.deepcopy(data)
     *outer, last = path.split(".")
-    place = found
+    place: Any = found
     for key in outer:
-        place = place[key]
+        place = place[int(key) if isinstance(place, list) else key]
     place[last] = value
     return found
 
@@ -361,8 +361,11 @@ WRONG: list[tuple[tuple[Any, ...], str, Any]] = [
     (FAMILY, "target.delta", "1/100"),
     (FAMILY, "target.family", "analytic"), (FAMILY, "target.family", "any"), (FAMILY, "target.sensitivity", "2"),
     (FAMILY, "target.then", "min-variance"),
-    (FAMILY, "target.then", "other"), (FAMILY, "target", None), (FAMILY, "target.extra", "1"), (FAMILY, "extra", "1"),
-    (FAMILY, "format", "dpopt-certificate/0"), (FAMILY, "kind", "solution"), (FAMILY, "kind", "aim"),
+    (FAMILY, "target.then", "other"), (FAMILY, "target.delta", "1"), (FAMILY, "target.sensitivity", "1/2"),
+    (FAMILY, "target.epsilon", "-1"), (FAMILY, "target.epsilon", 1), (FAMILY, "target.family", ["any"]),
+    (FAMILY, "target", None), (FAMILY, "target.extra", "1"), (FAMILY, "extra", "1"),
+    (FAMILY, "format", "dpopt-certificate/0"), (FAMILY, "format", "dpopt-certificate/1"),
+    (FAMILY, "kind", "solution"), (FAMILY, "kind", "aim"),
     (FAMILY, "derived.D", "8"), (FAMILY, "derived.V", "7"), (FAMILY, "derived.value", ["8", "9"]),
     (FAMILY, "derived.bound", "8"),
     (FAMILY, "derived.delta", ["0", "1/1000"]), (FAMILY, "derived.verified", "feasible"),
@@ -383,10 +386,10 @@ WRONG: list[tuple[tuple[Any, ...], str, Any]] = [
     (ANY, "target.epsilon", "2"), (ANY, "target.delta", "1/10000"), (ANY, "target.delta", "1/2"),
     (ANY, "target.then", "min-variance"),
     (ANY, "design.problem.support.high", "8"), (ANY, "design.problem.objective.epsilon", "2"),
-    (ANY, "design.pmf.weights", ["1"] * 15),
+    (ANY, "design.laws.0.weights", ["1"] * 15),
     (ANY, "design.derived", None), (ANY, "design.derived.bound", "0"), (ANY, "refutation.derived.bound", "1"),
     (ANY, "refutation.kind", "infeasible"),
-    (ANY, "refutation.multipliers.objective.shifts", []), (ANY, "derived.V", "1"),
+    (ANY, "refutation.witnesses", []), (ANY, "derived.V", "1"),
     (ANY, "derived.then", {"value": ["0", "0"], "bound": "0"}),
     (ANY_TWO, "D", "5"), (ANY_TWO, "target.sensitivity", "1"), (ANY_TWO, "target.sensitivity", "3"),
     (ANY_TWO, "target.then", None),

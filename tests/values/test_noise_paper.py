@@ -16,8 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpopt as dp
+from dpopt.checker.lattice import Lattice
+from dpopt.checker.objectives import read_objective
+from dpopt.checker.stated import Setting
 from dpopt.problem.objectives import MinWassersteinRelaxation
-from dpopt.proof.stated_problem import ProblemReader
 from dpopt.report import summary
 
 REFERENCE: dict[str, Any] = json.loads((Path(__file__).parent / "reference.json").read_text(encoding="utf-8"))
@@ -74,8 +76,9 @@ def test_the_cost_of_cuts_is_its_definition(weights: list[int], low: int, ends: 
         cuts = range(ends[0] * denominator, ends[1] * denominator + 1)
         assert cost(j) * denominator * sum(weights) == sum(abs(running[k] - running[k - j]) for k in cuts)
     problem = dp.Problem(objective=objective, constraints=[dp.PureDP(1, 1)], support=support)
-    reread = ProblemReader.of(json.loads(json.dumps(_as_stated(problem.to_dict()))), None).objective()
-    assert reread.form == "linear"
+    stated = _as_stated(problem.to_dict())
+    setting = Setting(Lattice.of(stated.get("support"), "support"), lambda: None)
+    reread = read_objective(stated["objective"], "objective", setting, None, "trusted")
     assert reread.cost.equals(cost)
 
 
@@ -234,8 +237,8 @@ def in_floats(pmf: dp.Pmf, reach: int) -> np.ndarray:
 def witness(solution: dp.Solution, reach: int) -> np.ndarray:
     """f at -reach..reach, from the slopes in the certificate: 1 to the right of the input's cuts, -1 to the left."""
     data = solution.certificate.data
-    slopes = data["multipliers"]["objective"]["slopes"]
-    start, values = int(slopes["start"]), [int(v) / (1 << int(data["scale"])) for v in slopes["values"]]
+    (slopes,) = [w for w in data["witnesses"] if w["of"] == "objective"]
+    start, values = int(slopes["start"]), [int(v) / (1 << int(data["scale"])) for v in slopes["slopes"]]
     assert all(abs(v) <= 1 for v in values)
     rises = [
         -1.0 if k < start else 1.0 if k >= start + len(values) else values[k - start] for k in range(-reach, reach)

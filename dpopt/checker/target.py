@@ -2,31 +2,120 @@
 
 A target certificate holds the target, D, and either a rate gamma (families `analytic` and `tablebuilder`: the exact
 pmf is the canonical member, recomputed here) or two ordinary certificates (family `any`: the design's, and one whose
-proved lower bound on delta refutes D - 1). Nothing here imports a solver.
+proved lower bound on delta refutes D - 1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from math import ceil, log
-from typing import Any
+from typing import Any, Protocol
 
 from dpopt.arithmetic import exp_enclosure
+from dpopt.checker.lattice import Lattice
+from dpopt.checker.law import Law, read_law
+from dpopt.checker.reading import MAX_INDEX, brief, read_epsilon, read_integer, read_object, read_rational, reject, text
+from dpopt.checker.sums import expected, worst_hockey_stick
 from dpopt.errors import CertificateError, InputError
 from dpopt.family.members import analytic_rate, breakpoints, delta_exceeds, family_pmf, reaching_rate
+from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
-from dpopt.privacy.divergence import worst_hockey_stick
-from dpopt.problem.target import Family, Target, Then
+from dpopt.text import listed
 
-__all__ = ["derive_target", "design_problem", "member_pmf", "precision", "refutation_problem"]
+__all__ = ["Wanted", "derive_target", "design_problem", "member_pmf", "precision", "refutation_problem"]
 
 Derive = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 PRECISION = 128
+_LARGEST = 1_000_000  # D
 
 
-def precision(target: Target) -> int:
+class Competing(StrEnum):
+    """Which pmfs on [-D, D] compete."""
+
+    ANALYTIC = "analytic"
+    TABLEBUILDER = "tablebuilder"
+    ANY = "any"
+
+
+class Choice(StrEnum):
+    """What to choose by among the designs with the smallest D."""
+
+    MIN_DELTA = "min-delta"
+    MIN_VARIANCE = "min-variance"
+    MAX_ENTROPY = "max-entropy"
+
+
+class Wanted(Protocol):
+    """A target: as this file reads it from a certificate, or as the question that somebody asked."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """At least 0."""
+        ...
+
+    @property
+    def delta(self) -> Fraction:
+        """Strictly between 0 and 1."""
+        ...
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """At least 1."""
+        ...
+
+    @property
+    def family(self) -> str:
+        """Which pmfs on [-D, D] compete."""
+        ...
+
+    @property
+    def then(self) -> str | None:
+        """What to choose by; None for what is chosen when nothing is said."""
+        ...
+
+    @property
+    def shift(self) -> int:
+        """The sensitivity in integers."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Stated:
+    """The target of a certificate."""
+
+    epsilon: Fraction
+    delta: Fraction
+    sensitivity: Fraction
+    family: Competing
+    then: Choice | None
+
+    @property
+    def shift(self) -> int:
+        return int(self.sensitivity)
+
+
+def _read_target(source: object) -> _Stated:
+    data = read_object(source, "target", ("epsilon", "delta", "family"), ("sensitivity", "then"))
+    epsilon, delta = read_epsilon(data["epsilon"], "target.epsilon"), read_rational(data["delta"], "target.delta")
+    if not 0 < delta < 1:
+        reject("target.delta", f"must lie strictly between 0 and 1, not {brief(delta)}")
+    sensitivity = read_rational(data.get("sensitivity", "1"), "target.sensitivity")
+    if not 1 <= sensitivity <= MAX_INDEX:
+        reject("target.sensitivity", f"must lie in 1..{MAX_INDEX}, not {brief(sensitivity)}")
+    if data["family"] not in list(Competing):
+        reject("target.family", f"must be one of {listed(Competing)}, not {brief(data['family'])}")
+    family, then = Competing(data["family"]), data.get("then")
+    if then is not None and (family is Competing.ANALYTIC or then not in list(Choice)):
+        known = "absent for this family" if family is Competing.ANALYTIC else f"one of {listed(Choice)}"
+        reject("target.then", f"must be {known}, not {brief(then)}")
+    return _Stated(epsilon, delta, sensitivity, family, None if then is None else Choice(then))
+
+
+def precision(target: Wanted) -> int:
     """Bits of the enclosure of e^epsilon: where delta is tiny, enough to resolve 2^-64 of it.
 
     A pmf whose neighbouring masses all have the ratio e^epsilon shows every error of the enclosure in its delta.
@@ -35,9 +124,14 @@ def precision(target: Target) -> int:
     return max(PRECISION, depth + 64)
 
 
-def member_pmf(target: Target, half_width: int, rate: Fraction) -> Pmf:
+def member_pmf(target: Wanted, half_width: int, rate: Fraction) -> Pmf:
     """The canonical member, with 2^-64 of its delta resolved: the rounding of a mass counts e^epsilon times."""
     return family_pmf(half_width, rate, max(0, ceil(float(target.epsilon) / log(2)) - 64))
+
+
+def _member_law(target: Wanted, half_width: int, rate: Fraction) -> Law:
+    pmf = member_pmf(target, half_width, rate)
+    return Law(pmf.start, pmf.weights)
 
 
 def derive_target(statement: Mapping[str, Any], derive: Derive) -> dict[str, Any]:
@@ -52,12 +146,9 @@ def derive_target(statement: Mapping[str, Any], derive: Derive) -> dict[str, Any
     for key in statement:
         if key not in allowed:
             raise CertificateError(f"{key}: is not a key of a target certificate")
-    try:
-        target = Target.from_dict({"target": statement.get("target")})
-    except InputError as error:
-        raise CertificateError(str(error)) from None
-    half_width = _integer(statement, "D")
-    if target.family is Family.ANY:
+    target = _read_target(statement.get("target"))
+    half_width = read_integer(statement.get("D"), "D", 0, _LARGEST)
+    if target.family == Competing.ANY:
         return _derive_any(statement, target, half_width, derive)
     return _derive_member(statement, target, half_width)
 
@@ -65,32 +156,32 @@ def derive_target(statement: Mapping[str, Any], derive: Derive) -> dict[str, Any
 # --- any pmf ---------------------------------------------------------------------------------------------------------
 
 
-def design_problem(target: Target, half_width: int) -> dict[str, Any]:
+def design_problem(target: Wanted, half_width: int) -> dict[str, Any]:
     """The ordinary problem whose optimum is the design at this D, in TOML form with numbers as strings."""
     privacy = _privacy(target)
     support = {"type": "integers", "low": str(-half_width), "high": str(half_width)}
-    if target.then in (None, Then.MIN_DELTA):
+    if target.then in (None, Choice.MIN_DELTA):
         return {"support": support, "objective": {"type": "min-delta", **privacy}, "constraints": []}
     objective: dict[str, Any] = {"type": "max-entropy"}
-    if target.then is Then.MIN_VARIANCE:
+    if target.then == Choice.MIN_VARIANCE:
         objective = {"type": "min-expected-cost", "cost": "square"}
-    constraints = [{"type": "mean", "equals": "0"}, {"type": "approx-dp", **privacy, "delta": str(target.delta)}]
+    constraints = [{"type": "mean", "equals": "0"}, {"type": "approx-dp", **privacy, "delta": text(target.delta)}]
     return {"support": support, "objective": objective, "constraints": constraints}
 
 
-def refutation_problem(target: Target, half_width: int) -> dict[str, Any]:
+def refutation_problem(target: Wanted, half_width: int) -> dict[str, Any]:
     """The min-delta problem one step below; a bound above the wanted delta refutes it."""
     support = {"type": "integers", "low": str(1 - half_width), "high": str(half_width - 1)}
     return {"support": support, "objective": {"type": "min-delta", **_privacy(target)}, "constraints": []}
 
 
-def _privacy(target: Target) -> dict[str, Any]:
+def _privacy(target: Wanted) -> dict[str, Any]:
     """epsilon and sensitivity as a problem writes them: a sensitivity of 1 is left out."""
-    widened = {} if target.sensitivity == 1 else {"sensitivity": str(target.sensitivity)}
-    return {"epsilon": str(target.epsilon), **widened}
+    widened = {} if target.sensitivity == 1 else {"sensitivity": text(target.sensitivity)}
+    return {"epsilon": text(target.epsilon), **widened}
 
 
-def _derive_any(statement: Mapping[str, Any], target: Target, half_width: int, derive: Derive) -> dict[str, Any]:
+def _derive_any(statement: Mapping[str, Any], target: Wanted, half_width: int, derive: Derive) -> dict[str, Any]:
     for key in ("gamma", "refuted_gamma"):
         if statement.get(key) is not None:
             raise CertificateError(f"{key}: must be null for family 'any'")
@@ -102,8 +193,8 @@ def _derive_any(statement: Mapping[str, Any], target: Target, half_width: int, d
             raise CertificateError(f"refutation: proves delta >= {bound} only, which does not exceed {target.delta}")
     elif statement.get("refutation") is not None:
         raise CertificateError("refutation: must be null, since no support is smaller than a point")
-    pmf = Pmf.from_dict(statement["design"]["pmf"])
-    derived = _derived(target, half_width, pmf)
+    window = Lattice(Fraction(1), (-half_width, half_width))
+    derived = _derived(target, half_width, read_law(statement["design"]["laws"][0], window, "design.laws[0]"))
     gap = {"value": design["value"], "bound": design["bound"]}
     return {**derived, "then": gap, "verified": design["verified"]}
 
@@ -123,20 +214,20 @@ def _inner(statement: Mapping[str, Any], key: str, problem: Mapping[str, Any], d
 # --- members of the family -------------------------------------------------------------------------------------------
 
 
-def _derive_member(statement: Mapping[str, Any], target: Target, half_width: int) -> dict[str, Any]:
+def _derive_member(statement: Mapping[str, Any], target: Wanted, half_width: int) -> dict[str, Any]:
     for key in ("design", "refutation"):
         if statement.get(key) is not None:
             raise CertificateError(f"{key}: must be null for family '{target.family}'")
-    rate = _rational(statement, "gamma")
+    rate = read_rational(statement.get("gamma"), "gamma")
     if rate < 0:
         raise CertificateError("gamma: must be at least 0")
-    if target.family is Family.ANALYTIC and rate != analytic_rate(half_width, target.epsilon, target.shift):
+    if target.family == Competing.ANALYTIC and rate != analytic_rate(half_width, target.epsilon, target.shift):
         raise CertificateError("gamma: is not the rate that the analytic rule gives for this D")
     try:
-        pmf = member_pmf(target, half_width, rate)
+        law = _member_law(target, half_width, rate)
     except InputError as error:
         raise CertificateError(str(error)) from None
-    derived = _derived(target, half_width, pmf)
+    derived = _derived(target, half_width, law)
     _refute_smaller(target, half_width)
     bracket = _check_choice(statement, target, half_width, rate)
     tight = bracket is None or bracket["refuted_gamma"] is None or _is_tight(rate, Fraction(bracket["refuted_gamma"]))
@@ -147,12 +238,12 @@ def _is_tight(rate: Fraction, refuted: Fraction) -> bool:
     return abs(refuted - rate) * 10**6 <= max(rate, refuted)
 
 
-def _refute_smaller(target: Target, half_width: int) -> None:
+def _refute_smaller(target: Wanted, half_width: int) -> None:
     """No member of the family on [1 - D, D - 1] reaches the target."""
     smaller = half_width - 1
     if smaller < 0:
         return
-    if target.family is Family.TABLEBUILDER:
+    if target.family == Competing.TABLEBUILDER:
         reached = reaching_rate(smaller, target.epsilon, target.shift, target.delta)
     else:
         reached = analytic_rate(smaller, target.epsilon, target.shift)
@@ -165,7 +256,7 @@ def _refute_smaller(target: Target, half_width: int) -> None:
 
 
 def _check_choice(
-    statement: Mapping[str, Any], target: Target, half_width: int, rate: Fraction
+    statement: Mapping[str, Any], target: Wanted, half_width: int, rate: Fraction
 ) -> dict[str, Any] | None:
     """The choice among the designs at D, for `tablebuilder`.
 
@@ -173,16 +264,16 @@ def _check_choice(
     every member from there on fails.
     """
     refuted = statement.get("refuted_gamma")
-    if target.family is Family.ANALYTIC or target.then in (None, Then.MIN_DELTA):
+    if target.family == Competing.ANALYTIC or target.then in (None, Choice.MIN_DELTA):
         if refuted is not None:
             raise CertificateError("refuted_gamma: must be null here")
-        if target.family is Family.TABLEBUILDER:
+        if target.family == Competing.TABLEBUILDER:
             _check_least(target, half_width, rate)
         return None
-    if refuted is None and target.then is Then.MAX_ENTROPY and rate == 0:
-        return {"gamma": str(rate), "refuted_gamma": None}  # nothing has more entropy than the uniform pmf
-    beyond = _rational(statement, "refuted_gamma")
-    upward = target.then is Then.MIN_VARIANCE
+    if refuted is None and target.then == Choice.MAX_ENTROPY and rate == 0:
+        return {"gamma": text(rate), "refuted_gamma": None}  # nothing has more entropy than the uniform pmf
+    beyond = read_rational(statement.get("refuted_gamma"), "refuted_gamma")
+    upward = target.then == Choice.MIN_VARIANCE
     if (beyond <= rate) if upward else not 0 <= beyond < rate:
         raise CertificateError("refuted_gamma: must lie on the other side of gamma from what 'then' wants")
     points = [b for b in breakpoints(half_width, target.epsilon, target.shift) if (b > rate if upward else b < rate)]
@@ -192,52 +283,36 @@ def _check_choice(
     reached = reaching_rate(half_width, target.epsilon, target.shift, target.delta, *ends)
     if reached is not None:
         raise CertificateError(f"refuted_gamma: gamma = {reached} reaches the target as well")
-    return {"gamma": str(rate), "refuted_gamma": str(beyond)}
+    return {"gamma": text(rate), "refuted_gamma": text(beyond)}
 
 
-def _check_least(target: Target, half_width: int, rate: Fraction) -> None:
+def _check_least(target: Wanted, half_width: int, rate: Fraction) -> None:
     """No member's delta is below the chosen one's by more than a millionth."""
     points = breakpoints(half_width, target.epsilon, target.shift)
     if rate not in points:
         raise CertificateError("gamma: is not one of the breakpoints among which the smallest delta lies")
     lower = exp_enclosure(target.epsilon, precision(target)).lower
-    chosen = worst_hockey_stick(member_pmf(target, half_width, rate), lower, target.shift)
+    chosen = worst_hockey_stick(_member_law(target, half_width, rate), lower, target.shift)
     level = chosen * (1 - Fraction(1, 10**6))
     other = reaching_rate(half_width, target.epsilon, target.shift, level)
     if other is not None:
         raise CertificateError(f"gamma: the breakpoint {other} has a smaller delta")
 
 
-def _derived(target: Target, half_width: int, pmf: Pmf) -> dict[str, Any]:
+def _derived(target: Wanted, half_width: int, law: Law) -> dict[str, Any]:
     low, high = exp_enclosure(target.epsilon, precision(target))
-    upper = worst_hockey_stick(pmf, low, target.shift)
-    lower = worst_hockey_stick(pmf, high, target.shift)
+    upper = worst_hockey_stick(law, low, target.shift)
+    lower = worst_hockey_stick(law, high, target.shift)
     if upper > target.delta:
         raise CertificateError(
             f"design: delta is {float(upper):.12g}, which exceeds the wanted {float(target.delta):.12g}"
         )
+    mean, square = (expected(law, LatticeFunction.polynomial(power)) for power in ((0, 1), (0, 0, 1)))
     return {
         "value": [str(half_width)] * 2,
         "bound": str(half_width),
         "D": str(half_width),
-        "V": str(pmf.variance),
-        "delta": [str(lower), str(upper)],
-        "checks": [{"constraint": "approx-dp", "holds": True, "margin": str(target.delta - upper)}],
+        "V": text(square - mean**2),
+        "delta": [text(lower), text(upper)],
+        "checks": [{"constraint": "approx-dp", "holds": True, "margin": text(target.delta - upper)}],
     }
-
-
-def _integer(statement: Mapping[str, Any], key: str) -> int:
-    number = _rational(statement, key)
-    if number.denominator != 1 or not 0 <= number <= 1_000_000:
-        raise CertificateError(f"{key}: must be an integer from 0 to a million")
-    return number.numerator
-
-
-def _rational(statement: Mapping[str, Any], key: str) -> Fraction:
-    value = statement.get(key)
-    if not isinstance(value, str) or len(value) > 4000:
-        raise CertificateError(f"{key}: must be a rational number as text")
-    try:
-        return Fraction(value)
-    except (ValueError, ZeroDivisionError):
-        raise CertificateError(f"{key}: must be a rational number as text, not {value[:40]!r}") from None

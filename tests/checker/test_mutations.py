@@ -127,8 +127,8 @@ def test_recomputed_digests_do_not_help(certificate: dict[str, Any]) -> None:
 
     An attacker who recomputes everything that can be recomputed ends with a true certificate of the changed problem.
     """
+    from dpopt import checker
     from dpopt.errors import CertificateError
-    from dpopt.proof import checker
 
     rng, forgeries = random.Random(3), 0
     paths = [path for path in leaves(certificate) if path[0] != "derived"]

@@ -18,38 +18,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from dpopt.arithmetic import exp_enclosure
+from dpopt.checker import derive
 from dpopt.distributions import Distribution, poisson, table, uniform
 from dpopt.errors import CertificateError
-from dpopt.proof.checker import derive
 
-ONE = 1 << 96  # the scale of the multipliers below
-ABSOLUTE = {"type": "min-expected-cost", "cost": "absolute"}
-
-
-def integers(low: int, high: int) -> dict[str, Any]:
-    return {"type": "integers", "low": str(low), "high": str(high)}
-
-
-def statement(
-    pmf: Mapping[str, Any] | None,
-    *constraints: Mapping[str, Any],
-    support: Mapping[str, Any] | None = None,
-    objective: Mapping[str, Any] = ABSOLUTE,
-    entries: Mapping[str, Any] | None = None,
-    slopes: Mapping[str, Any] | None = None,
-    chain: tuple[int, int] | None = None,
-    **others: Any,
-) -> dict[str, Any]:
-    core = chain and {"constraint": "0", "low": str(chain[0]), "high": str(chain[1])}
-    return {
-        "format": "dpopt-certificate/1",
-        "kind": "infeasible" if pmf is None else "solution",
-        "problem": {"support": support, "objective": objective, "constraints": list(constraints)},
-        "pmf": pmf,
-        "precision": "128",
-        "scale": "96",
-        "multipliers": {"objective": slopes, "constraints": entries or {}, "chain": core},
-    } | others
+from .statements import ABSOLUTE, ONE, chain, event, function, integers, law, part, share, statement
+from .statements import pairs as listed
 
 
 def bound(*arguments: Any, **options: Any) -> float:
@@ -59,7 +33,7 @@ def bound(*arguments: Any, **options: Any) -> float:
 
 def pairs(rows: Sequence[tuple[int, int]], values: Sequence[float]) -> dict[str, Any]:
     kept = [(row, round(y * ONE)) for row, y in zip(rows, values, strict=True) if y > 1e-13]
-    return {"pairs": [[str(i), str(j), str(y)] for (i, j), y in kept]}
+    return listed(*((i, j, y) for (i, j), y in kept))
 
 
 def staircase(epsilon: str, m: int, r: int, centre: int = 0) -> dict[str, Any]:
@@ -104,7 +78,7 @@ def closed_program(
 
 
 def test_the_geometric_law_is_proved_optimal_by_its_chain_alone() -> None:
-    done = derive(statement(staircase("1", 1, 1), {"type": "pure-dp", "epsilon": "1"}, chain=(0, 0)))
+    done = derive(statement(staircase("1", 1, 1), {"type": "pure-dp", "epsilon": "1"}, chains=[chain(0, 0)]))
     expected = 1 / math.sinh(1)  # 2b/(1 - b^2)
     assert done["verified"] == "optimal"
     assert float(Fraction(done["value"][0])) == pytest.approx(expected, abs=1e-15)
@@ -120,12 +94,12 @@ def test_staircases_are_proved_optimal(epsilon: str, m: int, r: int, expected: f
     dp = {"type": "pure-dp", "epsilon": epsilon, "sensitivity": str(m)}
     found, rows = closed_program(abs, reach * m, m, float(Fraction(epsilon)))
     entries = {"0": pairs(rows, -found.ineqlin.marginals)}
-    done = derive(statement(staircase(epsilon, m, r), dp, entries=entries, chain=(-reach * m, reach * m)))
+    done = derive(statement(staircase(epsilon, m, r), dp, entries=entries, chains=[chain(-reach * m, reach * m)]))
     assert done["verified"] == "optimal"
     assert float(Fraction(done["value"][0])) == pytest.approx(expected, rel=1e-9)
 
 
-DIP = {"start": "-2", "table": ["2", "1", "0", "1", "2"], "left": ["0", "-1"], "right": ["16", "-4", "1/4"]}
+DIP = function("-2", ["2", "1", "0", "1", "2"], ["0", "-1"], ["16", "-4", "1/4"])
 DIP_TRUSTED = {"objective": {"term": "cost", "function": DIP}}
 DIP_OPTIMUM = 0.44314821969996
 
@@ -147,7 +121,7 @@ def test_a_cost_that_dips_far_out_is_seen_by_the_horizon() -> None:
                 objective={"type": "dip"},
                 trusted=DIP_TRUSTED,
                 entries={"0": pairs(rows, -found.ineqlin.marginals)},
-                chain=(-reach, reach),
+                chains=[chain(-reach, reach)],
             ),
         )
     assert results[2][0] == pytest.approx(0.906530, abs=1e-6)  # what the careless program believes
@@ -158,16 +132,16 @@ def test_a_cost_that_dips_far_out_is_seen_by_the_horizon() -> None:
 def test_a_cost_that_falls_without_end_has_no_bound() -> None:
     grows = ["0", "-1"]  # on the left
     for tail, left in ((["0", "-1"], grows), (["5", "3", "-1/100"], grows), (["0", "1"], ["0", "0", "0", "1"])):
-        cost = {"start": "0", "table": [], "left": left, "right": tail}
+        cost = function("0", [], left, tail)
         trusted = {"objective": {"term": "cost", "function": cost}}
-        for chain in (None, (-3, 3)):
+        for chains in ([], [chain(-3, 3)]):
             done = derive(
                 statement(
                     staircase("1", 1, 1),
                     {"type": "pure-dp", "epsilon": "1"},
                     objective={"type": "mine"},
                     trusted=trusted,
-                    chain=chain,
+                    chains=chains,
                 )
             )
             assert done["bound"] is None and done["verified"] == "feasible"
@@ -181,15 +155,15 @@ def test_no_multipliers_on_all_integers_bound_more_than_a_private_law_costs(data
     table = [str(v) for v in data.draw(st.lists(small, max_size=8))]
     slope = st.fractions(0, 2, max_denominator=8)
     left, right = data.draw(slope), data.draw(slope)
-    cost = {"start": str(data.draw(st.integers(-6, 3))), "table": table}
-    cost |= {"left": [str(data.draw(small)), str(-left)], "right": [str(data.draw(small)), str(right)]}
+    start, sides = str(data.draw(st.integers(-6, 3))), [[str(data.draw(small)), str(grows)] for grows in (-left, right)]
+    cost = function(start, table, *sides)
     m = data.draw(st.integers(1, 3))
     low = data.draw(st.integers(-6, 2))
     high = low + data.draw(st.integers(m - 1, 8))
     y = st.integers(0, 3 * ONE) | st.sampled_from([0, 1, 10**40])
     rows = st.tuples(st.integers(-9, 9), st.integers(-m, m).filter(bool), y)
     drawn = data.draw(st.lists(rows, max_size=8))
-    entry = {"pairs": [[str(i), str(i + s), str(w)] for i, s, w in drawn]}
+    entry = listed(*((i, i + s, w) for i, s, w in drawn))
     laws = [staircase("1/2", m, r, centre) for r in range(1, m + 1) for centre in (-5, -2, 0, 2, 5)]
     for pmf in laws:
         done = derive(
@@ -199,7 +173,7 @@ def test_no_multipliers_on_all_integers_bound_more_than_a_private_law_costs(data
                 objective={"type": "mine"},
                 trusted={"objective": {"term": "cost", "function": cost}},
                 entries={"0": entry},
-                chain=data.draw(st.sampled_from([(low, high), None])),
+                chains=data.draw(st.sampled_from([[chain(low, high)], []])),
             )
         )
         assert done["bound"] is None or Fraction(done["bound"]) <= Fraction(done["value"][1])
@@ -211,11 +185,11 @@ def test_a_linear_row_joins_the_chain() -> None:
     found, rows = closed_program(lambda z: abs(z) - slack * z, reach, m, 1.0)
     assert found.fun < closed_program(abs, reach, m, 1.0)[0].fun - 0.01
     dp, mean = {"type": "pure-dp", "epsilon": "1", "sensitivity": "2"}, {"type": "mean", "equals": "0"}
-    entries = {"0": pairs(rows, -found.ineqlin.marginals), "1": {"values": [str(round(slack * ONE))]}}
+    entries = {"0": pairs(rows, -found.ineqlin.marginals), "1": part(round(slack * ONE))}
     noise = staircase("1", 2, 1)
-    assert bound(noise, dp, mean, entries=entries, chain=(-reach, reach)) == pytest.approx(found.fun, abs=1e-9)
-    steep = {"1": {"values": [str(2 * ONE)]}}  # |z| - 2z falls to the right
-    assert bound(noise, dp, mean, entries=steep, chain=(-reach, reach)) == -math.inf
+    assert bound(noise, dp, mean, entries=entries, chains=[chain(-reach, reach)]) == pytest.approx(found.fun, abs=1e-9)
+    steep = {"1": part(2 * ONE)}  # |z| - 2z falls to the right
+    assert bound(noise, dp, mean, entries=steep, chains=[chain(-reach, reach)]) == -math.inf
     with pytest.raises(CertificateError, match=r"constraints\[1\] \(mean\): the value 0 is beyond its limit by 0.5"):
         derive(statement(noise, dp, mean | {"equals": "1/2"}))
 
@@ -229,11 +203,11 @@ def infeasible(*constraints: Mapping[str, Any], **options: Any) -> dict[str, Any
 
 def test_noise_below_the_optimum_is_proved_impossible() -> None:
     dp, small = {"type": "pure-dp", "epsilon": "1"}, {"type": "expectation", "of": "absolute", "at_most": "17/20"}
-    done = infeasible(dp, small, entries={"1": {"values": [str(-ONE)]}}, chain=(0, 0))
+    done = infeasible(dp, small, entries={"1": part(-ONE)}, chains=[chain(0, 0)])
     assert done["verified"] == "infeasible" and done["value"] is None and done["checks"] == []
     assert float(Fraction(done["bound"])) == pytest.approx(1 / math.sinh(1) - 0.85, abs=1e-12)
     with pytest.raises(CertificateError, match="do not prove infeasibility"):
-        infeasible(dp, small | {"at_most": "0.851"}, entries={"1": {"values": [str(-ONE)]}}, chain=(0, 0))
+        infeasible(dp, small | {"at_most": "0.851"}, entries={"1": part(-ONE)}, chains=[chain(0, 0)])
 
 
 def test_a_mean_that_only_a_small_core_excludes_is_not_infeasible() -> None:
@@ -242,30 +216,32 @@ def test_a_mean_that_only_a_small_core_excludes_is_not_infeasible() -> None:
     found, rows = closed_program(abs, 9, 5, 1.0, elastic=10.0)
     assert found.fun > 0.1  # phase 1 of the finite program: no solution there
     y = round(found.eqlin.marginals[1] * ONE)
-    entries = {"0": pairs(rows, -found.ineqlin.marginals), "1": {"values": [str(y)]}}
+    entries = {"0": pairs(rows, -found.ineqlin.marginals), "1": part(y)}
     assert y > 0
-    for chain in ((-9, 9), (-20, 20), None):
+    for chains in ([chain(-9, 9)], [chain(-20, 20)], []):
         with pytest.raises(CertificateError, match="no bound at all"):
-            infeasible(dp, mean, entries=entries, chain=chain)
+            infeasible(dp, mean, entries=entries, chains=chains)
 
 
 def test_a_finite_support_excludes_what_it_cannot_hold() -> None:
     far = {"type": "mean", "at_least": "5"}
-    done = infeasible(far, support=integers(-2, 2), entries={"0": {"values": [str(ONE)]}})
+    done = infeasible(far, support=integers(-2, 2), entries={"0": part(ONE)})
     assert done["bound"] == "3"
     with pytest.raises(CertificateError, match="which is not above 0"):
-        infeasible(far, support=integers(-2, 5), entries={"0": {"values": [str(ONE)]}})
+        infeasible(far, support=integers(-2, 5), entries={"0": part(ONE)})
     with pytest.raises(CertificateError, match="does not have"):
-        infeasible(far, support=integers(-2, 2), entries={"0": {"values": [str(-ONE)]}})
+        infeasible(far, support=integers(-2, 2), entries={"0": part(-ONE)})
     nothing = {"type": "forbidden", "values": ["0", "1"]}
     assert infeasible(nothing, support=integers(0, 1))["verified"] == "infeasible"
 
 
 def test_the_objective_plays_no_part_in_an_infeasibility_proof() -> None:
-    with pytest.raises(CertificateError, match=r"multipliers\.objective: must be null"):
+    with pytest.raises(
+        CertificateError, match=r"witnesses\[0\]\.of: must be a constraint: an infeasibility proof has no objective"
+    ):
         infeasible(
             objective={"type": "min-wasserstein", "input": {"type": "uniform", "low": "0", "high": "3"}},
-            slopes={"slopes": {"start": "0", "values": ["1", "1", "1"]}},
+            entries={"objective": {"start": "0", "slopes": ["1", "1", "1"]}},
         )
     with pytest.raises(CertificateError, match="bound 0, which is not above 0"):
         infeasible(objective=ABSOLUTE)
@@ -315,8 +291,8 @@ def pair_rows(kind: str) -> list[tuple[int, int, float]]:
 
 def solve(
     kinds: Sequence[str], min_delta: bool = False, reach: tuple[int, int] = (LOW, HIGH), shift: int = SHIFT
-) -> tuple[float, dict[str, Any], dict[str, Any] | None]:
-    """The optimum in floats, and its multipliers in the certificate's form (entries, objective)."""
+) -> tuple[float, dict[str, Any], list[dict[str, Any]]]:
+    """The optimum in floats, and its multipliers in the certificate's form (of the constraints, of the objective)."""
     low, high = reach
     points, shifts = range(low, high + 1), [s for s in range(-shift, shift + 1) if s]
     n, shifted = len(points), "approx" in kinds or min_delta
@@ -357,7 +333,7 @@ def solve(
     matrices |= {"A_eq": np.array([r for r, _, _ in equal]), "b_eq": [b for _, b, _ in equal]}
     found = linprog(cost, bounds=bounds, **matrices)
     if found.status == 2:
-        return math.inf, {}, None
+        return math.inf, {}, []
     y = {name: v for (_, _, name), v in zip(upper, -found.ineqlin.marginals, strict=True)} if upper else {}
     z = {name: v for (_, _, name), v in zip(equal, found.eqlin.marginals, strict=True)}
     return found.fun, *certificate_form(kinds, y, z, min_delta)
@@ -365,31 +341,30 @@ def solve(
 
 def certificate_form(
     kinds: Sequence[str], y: Mapping[Any, float], z: Mapping[Any, float], min_delta: bool
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     def integer(value: float) -> str:
         return str(round(value * ONE))
 
-    shifts = []
+    events = []
     for name in [name for name in y if name[0] == "shift"]:
         mu = max(round(y[name] * (1 - 1e-12) * ONE), 0)  # a sum of 1 + 1e-16 would be refused
-        events = sorted((key[2], v) for key, v in y.items() if key[:2] == ("event", name[1]))
-        weights = [str(min(max(round(v * ONE), 0), mu)) for _, v in events]
-        shift = {"shift": str(name[1]), "bound": str(mu), "start": str(events[0][0]), "events": weights}
-        shifts.append(shift | {"left": "0", "right": "0"})
+        own = sorted((key[2], v) for key, v in y.items() if key[:2] == ("event", name[1]))
+        weights = [min(max(round(v * ONE), 0), mu) for _, v in own]
+        events.append(event(name[1], mu, own[0][0], weights))
     entries: dict[str, Any] = {}
     for index, kind in enumerate(kinds):
         if kind == "approx":
-            entries[str(index)] = {"shifts": shifts}
+            entries[str(index)] = events
         elif kind == "symmetric":
-            entries[str(index)] = {"pairs": [[str(k), integer(-z[kind, k, -k])] for k in range(1, 6)]}
+            entries[str(index)] = listed(*((k, integer(-z[kind, k, -k])) for k in range(1, 6)))
         elif kind in ("unimodal", "window"):
             rows = [(i, j) for i, j, _ in pair_rows(kind)]
             entries[str(index)] = pairs(rows, [y[kind, i, j] for i, j in rows])
         elif kind == "mean":
-            entries[str(index)] = {"values": [integer(z[kind, 1])]}
+            entries[str(index)] = part(integer(z[kind, 1]))
         elif kind != "forbidden":
-            entries[str(index)] = {"values": [integer(y.get((kind, -1), 0.0) - y.get((kind, 1), 0.0))]}
-    return entries, {"shifts": shifts} if min_delta else None
+            entries[str(index)] = part(integer(y.get((kind, -1), 0.0) - y.get((kind, 1), 0.0)))
+    return entries, [share(one) for one in events] if min_delta else []
 
 
 @pytest.mark.parametrize(
@@ -423,7 +398,7 @@ def dual_bound(kinds: Sequence[str], entries: Mapping[str, Any]) -> float:
     """
     cost = {"type": "expectation", "of": {"table": COSTS}, "at_most": "-1000"}
     listed = [*(CONSTRAINTS[kind] for kind in kinds), cost]
-    whole = dict(entries) | {str(len(kinds)): {"values": [str(-ONE)]}}
+    whole = dict(entries) | {str(len(kinds)): part(-ONE)}
     return float(Fraction(infeasible(*listed, support=integers(LOW, HIGH), entries=whole)["bound"]) - 1000)
 
 
@@ -442,20 +417,19 @@ def test_no_multipliers_bound_more_than_the_optimum(data: st.DataObject) -> None
 
     def disturbed(entry: Any, kind: str) -> Any:
         if kind == "approx":
-            shifts = []
-            for s in entry["shifts"]:
-                moved = [int(w) + data.draw(noise) for w in s["events"]]
-                shifts.append(s | {"events": [str(min(max(w, 0), int(s["bound"]))) for w in moved]})
-            return {"shifts": shifts}
+            found = []
+            for one in entry:
+                moved = [int(w) + data.draw(noise) for w in one["weights"]]
+                found.append(one | {"weights": [str(min(max(w, 0), int(one["y"]))) for w in moved]})
+            return found
         if kind == "symmetric":
-            return {"pairs": [[k, str(int(y) + data.draw(noise))] for k, y in entry["pairs"]]}
+            return listed(*((k, int(y) + data.draw(noise)) for k, y in entry["pairs"]))
         if kind in ("unimodal", "window"):
             legal = pair_rows(kind)
             chosen = data.draw(st.lists(st.sampled_from(legal), max_size=6))
-            extra = [[str(i), str(j), str(abs(data.draw(noise)))] for i, j, _ in chosen]
-            return {"pairs": [*entry["pairs"], *extra]}
-        y = int(entry["values"][0]) + data.draw(noise)
-        return {"values": [str(max(y, 0) if kind == "moment" else min(y, 0) if kind == "probability" else y)]}
+            return listed(*entry["pairs"], *((i, j, abs(data.draw(noise))) for i, j, _ in chosen))
+        y = int(entry["y"]) + data.draw(noise)
+        return part(max(y, 0) if kind == "moment" else min(y, 0) if kind == "probability" else y)
 
     changed = {i: disturbed(entry, kinds[int(i)]) for i, entry in entries.items()}
     try:
@@ -479,17 +453,19 @@ def test_min_delta_of_the_truncated_laplace_law_is_optimal() -> None:
     expected = 1 / (e**reach + 2 * (e**reach - 1) / (e - 1))
     optimum, _, objective = solve((), min_delta=True, reach=(-reach, reach), shift=1)
     objective_data = {"type": "min-delta", "epsilon": "1/2"}
-    done = derive(statement(pmf, support=integers(-reach, reach), objective=objective_data, slopes=objective))
+    done = derive(
+        statement(pmf, support=integers(-reach, reach), objective=objective_data, entries={"objective": objective})
+    )
     assert float(Fraction(done["value"][0])) == pytest.approx(expected, rel=1e-12)
     assert optimum == pytest.approx(expected, rel=1e-9) and done["verified"] == "optimal"
 
 
 def test_a_sum_of_bounds_above_one_is_refused() -> None:
-    shift = {"bound": str(ONE), "start": "0", "events": [], "left": "0", "right": "0"}
-    shifts = {"shifts": [shift | {"shift": "1"}, shift | {"shift": "-1"}]}
-    pmf = {"start": "0", "weights": ["1"], "step": "1", "tails": None}
+    shares = [share(event(s, ONE, 0, [])) for s in (1, -1)]
+    options: dict[str, Any] = {"support": integers(0, 3), "objective": {"type": "min-delta", "epsilon": "1"}}
     with pytest.raises(CertificateError, match="sum above 1"):
-        bound(pmf, support=integers(0, 3), objective={"type": "min-delta", "epsilon": "1"}, slopes=shifts)
+        bound(law(0, [1]), entries={"objective": shares}, **options)
+    assert bound(law(0, [1]), entries={"objective": shares[:1]}, **options) == 0
 
 
 def test_approximate_dp_on_all_integers() -> None:
@@ -499,10 +475,9 @@ def test_approximate_dp_on_all_integers() -> None:
     weights = [growth.denominator, growth.numerator, growth.denominator]
     pmf = {"start": "-1", "weights": [str(w) for w in weights], "step": "1", "tails": None}
     loose = dp | {"delta": "1/4"}
-    one = {"shift": "1", "bound": str(ONE), "start": "0", "events": [], "left": str(ONE), "right": "0"}
-    two = {"shift": "-1", "bound": str(ONE), "start": "1", "events": [], "left": "0", "right": str(ONE)}
+    one, two = event(1, ONE, 0, [], left=ONE), event(-1, ONE, 1, [], right=ONE)
     value = derive(statement(pmf, loose))["value"][0]
-    found = bound(pmf, loose, entries={"0": {"shifts": [one, two]}})
+    found = bound(pmf, loose, entries={"0": [one, two]})
     e = math.e
     reduced = [abs(z) + (z < 0) - e * (z + 1 < 0) + (z >= 1) - e * (z - 1 >= 1) for z in range(-9, 10)]
     expected = min(reduced) - 2 / 4
@@ -515,8 +490,8 @@ def test_constant_tails_cap_the_bound() -> None:
     point = {"start": "0", "weights": ["1"], "step": "1", "tails": None}
     dp, cost = {"type": "approx-dp", "epsilon": "1", "delta": "1"}, {"type": "min-expected-cost", "cost": "error"}
     for side, other, shift in (("left", "right", "1"), ("right", "left", "-1"), ("right", "left", "1")):
-        events = {"shift": shift, "bound": str(ONE), "start": "0", "events": [], side: str(ONE), other: "0"}
-        data = statement(point, dp, objective=cost, entries={"0": {"shifts": [events]}}, precision="32")
+        events = event(int(shift), ONE, 0, []) | {side: str(ONE), other: "0"}
+        data = statement(point, dp, objective=cost, entries={"0": events}, precision="32")
         inside = -high if (side, shift) == ("right", "1") else 0  # index -1 feeds the first event, 0 onwards both
         assert Fraction(derive(data)["bound"]) == min(1 + 1 - high, 1 + inside, 1 - high * (inside != 0)) - 1
 
@@ -526,7 +501,7 @@ def test_pairs_use_the_upper_end() -> None:
     pmf = {"start": "0", "weights": ["1", "1"], "step": "1", "tails": None}
     dp = {"type": "pure-dp", "epsilon": "1", "boundary": "window"}
     zero = {"type": "min-expected-cost", "cost": {"polynomial": []}}
-    entries = {"0": {"pairs": [["0", "1", str(ONE)]]}}
+    entries = {"0": listed((0, 1, ONE))}
     data = statement(pmf, dp, objective=zero, entries=entries, support=integers(0, 1), precision="32")
     assert Fraction(derive(data)["bound"]) == -high
 
@@ -557,13 +532,23 @@ def test_the_discrete_gaussian_has_the_largest_entropy_at_its_variance() -> None
     pmf = {"start": str(-reach), "weights": [str(w) for w in weights], "step": "1", "tails": None}
     rows = {"type": "symmetric"}, {"type": "variance", "at_most": str(variance)}
     options: dict[str, Any] = {"support": integers(-reach, reach), "objective": {"type": "max-entropy"}}
-    done = derive(statement(pmf, *rows, entries={"1": {"values": [str(int(-beta * ONE))]}}, **options))
+    done = derive(statement(pmf, *rows, entries={"1": part(int(-beta * ONE))}, **options))
     assert done["verified"] == "optimal"
     for y in (0, -1, -ONE, -(10**60), -(10**200)):
-        value = derive(statement(pmf, *rows, entries={"1": {"values": [str(y)]}}, **options))
+        value = derive(statement(pmf, *rows, entries={"1": part(y)}, **options))
         assert Fraction(value["bound"]) >= Fraction(done["value"][0])
     with pytest.raises(CertificateError, match="sign of a bound"):
-        derive(statement(pmf, *rows, entries={"1": {"values": ["1"]}}, **options))
+        derive(statement(pmf, *rows, entries={"1": part(1)}, **options))
+
+
+@pytest.mark.timeout(20)
+def test_a_multiplier_of_any_size_is_decided_at_once() -> None:
+    """Where the other terms are e^-(2^40) of the largest, no precision shows that the bound is no multiple of 2^-64."""
+    options: dict[str, Any] = {"support": integers(-3, 3), "objective": {"type": "max-entropy"}}
+    pmf, mean = law(-3, [1] * 7), {"type": "mean", "equals": "0"}
+    for exponent in (12, 40, 200, 4000):
+        found = Fraction(derive(statement(pmf, mean, entries={"0": part(-ONE << exponent)}, **options))["bound"])
+        assert 3 << exponent < found <= (3 << exponent) + Fraction(1, 1 << 64)
 
 
 # --- Wasserstein ---------------------------------------------------------------------------------------------------
@@ -572,8 +557,8 @@ def test_the_discrete_gaussian_has_the_largest_entropy_at_its_variance() -> None
 def test_a_point_input_makes_the_distance_the_mean_absolute_noise() -> None:
     objective = {"type": "min-wasserstein", "input": {"type": "point", "at": "7"}}
     noise, dp = staircase("1", 1, 1), {"type": "pure-dp", "epsilon": "1"}
-    done = derive(statement(noise, dp, objective=objective, chain=(0, 0)))
-    plain = derive(statement(noise, dp, chain=(0, 0)))
+    done = derive(statement(noise, dp, objective=objective, chains=[chain(0, 0)]))
+    plain = derive(statement(noise, dp, chains=[chain(0, 0)]))
     assert done["value"] == plain["value"] and done["bound"] == plain["bound"] and done["verified"] == "optimal"
 
 
@@ -612,9 +597,11 @@ def test_slopes_of_the_linear_program_reach_its_distance(source: dict[str, Any],
             private,
             support={"type": "lattice", "step": step},
             objective={"type": "min-wasserstein", "input": source},
-            slopes={"slopes": {"start": str(first), "values": values}},
-            entries={"0": pairs(rows, -found.ineqlin.marginals)},
-            chain=(-reach, reach),
+            entries={
+                "objective": {"start": str(first), "slopes": values},
+                "0": pairs(rows, -found.ineqlin.marginals),
+            },
+            chains=[chain(-reach, reach)],
         )
         assert reached <= found.fun + 1e-9
     assert reached == pytest.approx(found.fun, abs=1e-7)  # the larger core leaves nothing to the horizon
@@ -624,7 +611,9 @@ def test_steep_slopes_are_refused() -> None:
     objective = {"type": "min-wasserstein", "input": {"type": "uniform", "low": "0", "high": "2"}}
     for values, message in ((["0", str(ONE + 1)], "must be at most"), (["0"] * 3, "more than 2 entries")):
         with pytest.raises(CertificateError, match=message):
-            bound(staircase("1", 1, 1), objective=objective, slopes={"slopes": {"start": "0", "values": values}})
+            bound(staircase("1", 1, 1), objective=objective, entries={"objective": {"start": "0", "slopes": values}})
+    with pytest.raises(CertificateError, match="must be the input's first point, index 0"):
+        bound(staircase("1", 1, 1), objective=objective, entries={"objective": {"start": "1", "slopes": []}})
 
 
 @pytest.mark.parametrize("epsilon", [20, 40, 60])

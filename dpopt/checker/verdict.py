@@ -1,26 +1,4 @@
-"""The independent checker: from a certificate's statement to what it proves, with no solver in sight.
-
-The statement gives a problem, an exact pmf and integer multipliers. Nothing else is believed: the constraints are
-checked on the pmf itself, and the multipliers are put through weak duality, which turns *any* numbers into a rigorous
-bound (bad ones only make it weak). The steps, and the files that are trusted to take them:
-
-1. the JSON data is read into exact numbers and lattice indices (`reading`, `stated_objective`, `stated_problem`,
-   `stated_law`, `statement`);
-2. e^epsilon is enclosed between two rationals E_lo <= e^epsilon <= E_hi;
-3. every constraint is decided on the pmf, with the margin it is met by, and the objective is computed
-   (`pmf_checks`);
-4. the multipliers y give the reduced cost ``d = cost - sum y h + ...`` of every lattice point, with E_hi for
-   e^epsilon, and ``objective >= constant + lambda`` where lambda is the largest number that a theorem allows
-   (`weak_duality`);
-5. value and bound together say optimal, feasible or infeasible (this file).
-
-Everything is integer arithmetic over common denominators; balls are used for logarithms only.
-
-These eight files are the trusted base, with what they stand on: `dpopt.arithmetic` (numbers, e^epsilon, logarithms by
-python-flint), `dpopt.lattice_function` (tables with polynomial tails, and their sums), `dpopt.distributions` and
-`dpopt.pmf` (the input of a Wasserstein objective) and `dpopt.errors`. None of them knows a solver or the code that
-made the certificate. Certificates of kind "target" go through one file more, `target_checker`.
-"""
+"""From a certificate's statement to what it proves: derive everything again, and compare with what it claims."""
 
 from __future__ import annotations
 
@@ -31,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from dpopt.arithmetic import Enclosure, exp_enclosure
+from dpopt.checker.bound import proved_bound
+from dpopt.checker.law import Law
+from dpopt.checker.reading import brief, parse_json, text
+from dpopt.checker.stated import Enclosures
+from dpopt.checker.statement import Statement, read_format, read_statement
+from dpopt.checker.target import derive_target
 from dpopt.errors import CertificateError, InputError
-from dpopt.proof.pmf_checks import margin, objective_value
-from dpopt.proof.reading import brief, parse_json, reject, text
-from dpopt.proof.stated_law import Law
-from dpopt.proof.statement import FORMAT, Statement, read_statement
-from dpopt.proof.weak_duality import proved_bound
 from dpopt.record import Record
 
 __all__ = ["Verdict", "certify", "derive", "verify"]
@@ -82,11 +61,7 @@ def derive(statement: Mapping[str, Any]) -> dict[str, Any]:
         The statement is malformed, a constraint does not hold, or an infeasibility proof proves nothing.
     """
     try:
-        if isinstance(statement, Mapping) and statement.get("kind") == "target":
-            if statement.get("format") != FORMAT:
-                reject("format", f"must be {FORMAT!r}, not {brief(statement.get('format'))}")
-            from dpopt.proof.target_checker import derive_target  # reads targets, which only these certificates hold
-
+        if read_format(statement).get("kind") == "target":
             return derive_target(statement, derive)
         return _derivation(read_statement(statement))
     except InputError as error:
@@ -182,14 +157,14 @@ def _same(given: object, expected: object, where: str) -> None:
 
 
 def _derivation(statement: Statement) -> dict[str, Any]:
-    """The canonical derived data, by the steps of the module's docstring."""
+    """The canonical derived data, by the steps of the package's docstring."""
     law, enclosures = statement.law, _enclosures(statement)
     checks, value = [], None
     if law is not None:
         checks = _checks(statement, law, enclosures)
-        value = objective_value(law, statement.objective, enclosures, statement.step)
+        value = statement.objective.value(law, enclosures)
     bound = proved_bound(statement, enclosures)
-    maximise = statement.objective.form == "entropy"
+    maximise = statement.objective.maximise
     return {
         "enclosures": {text(epsilon): _ends(found) for epsilon, found in enclosures.items()},
         "value": None if value is None else _ends(value),
@@ -199,22 +174,21 @@ def _derivation(statement: Statement) -> dict[str, Any]:
     }
 
 
-def _enclosures(statement: Statement) -> dict[Fraction, Enclosure]:
+def _enclosures(statement: Statement) -> Enclosures:
     """e^epsilon, rounded outward to the statement's precision, for every epsilon of the problem."""
-    found = [c.epsilon for c in statement.constraints if c.private]
-    found += [statement.objective.epsilon] if statement.objective.form == "delta" else []
-    return {epsilon: exp_enclosure(epsilon, statement.precision) for epsilon in found}
+    parts = (*statement.constraints, statement.objective)
+    return {epsilon: exp_enclosure(epsilon, statement.precision) for part in parts for epsilon in part.epsilons}
 
 
-def _checks(statement: Statement, law: Law, enclosures: Mapping[Fraction, Enclosure]) -> list[dict[str, Any]]:
+def _checks(statement: Statement, law: Law, enclosures: Enclosures) -> list[dict[str, Any]]:
     """Decide every constraint on the pmf; the first that fails is an error."""
     found = []
     for i, constraint in enumerate(statement.constraints):
         try:
-            met = margin(law, constraint, enclosures, infinite=statement.window is None)
+            met = constraint.margin(law, enclosures)
         except CertificateError as error:
-            raise CertificateError(f"problem.constraints[{i}] ({brief(constraint.type)}): {error}") from None
-        found.append({"constraint": constraint.type, "holds": True, "margin": text(met)})
+            raise CertificateError(f"problem.constraints[{i}] ({brief(constraint.kind)}): {error}") from None
+        found.append({"constraint": constraint.kind, "holds": True, "margin": text(met)})
     return found
 
 

@@ -1,4 +1,4 @@
-"""Reading the pmf that a certificate states."""
+"""A law as the checker holds it, and how it is read from a certificate."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from dpopt.proof.reading import (
+from dpopt.checker.lattice import Lattice
+from dpopt.checker.reading import (
     MAX_POINTS,
-    Lattice,
     brief,
     read_index,
     read_integer,
@@ -54,34 +54,34 @@ class Law:
         return sum(self.weights) + (self.left_mass + self.right_mass)
 
 
-def read_law(source: object, lattice: Lattice) -> Law:
+def read_law(source: object, lattice: Lattice, where: str) -> Law:
     """The pmf, spread over the whole window when the support is finite."""
-    data = read_object(source, "pmf", ("start", "weights", "step", "tails"))
-    if read_rational(data["step"], "pmf.step") != lattice.step:
-        reject("pmf.step", f"must be the support's step {brief(lattice.step)}, not {brief(data['step'])}")
-    start = read_index(data["start"], "pmf.start")
-    weights = read_integers(data["weights"], "pmf.weights", 0, most=MAX_POINTS)
+    data = read_object(source, where, ("start", "weights", "step", "tails"))
+    if read_rational(data["step"], f"{where}.step") != lattice.step:
+        reject(f"{where}.step", f"must be the support's step {brief(lattice.step)}, not {brief(data['step'])}")
+    start = read_index(data["start"], f"{where}.start")
+    weights = read_integers(data["weights"], f"{where}.weights", 0, most=MAX_POINTS)
     if not any(weights):
-        reject("pmf.weights", "must hold a positive weight")
+        reject(f"{where}.weights", "must hold a positive weight")
     if data["tails"] is None:
-        return Law(start, weights) if lattice.window is None else _windowed(start, weights, *lattice.window)
+        return Law(start, weights) if lattice.window is None else _windowed(start, weights, *lattice.window, where)
     if lattice.window is not None:
-        reject("pmf.tails", "must be null on a finite support")
-    tails = read_object(data["tails"], "pmf.tails", ("period", "left", "right"))
-    period = read_integer(tails["period"], "pmf.tails.period", 1, len(weights))
-    left, right = (_tail_ratio(tails[side], f"pmf.tails.{side}") for side in ("left", "right"))
+        reject(f"{where}.tails", "must be null on a finite support")
+    tails = read_object(data["tails"], f"{where}.tails", ("period", "left", "right"))
+    period = read_integer(tails["period"], f"{where}.tails.period", 1, len(weights))
+    left, right = (_tail_ratio(tails[side], f"{where}.tails.{side}") for side in ("left", "right"))
     if left == right == 0:
-        reject("pmf.tails", "must be null when there is a tail on neither side")
+        reject(f"{where}.tails", "must be null when there is a tail on neither side")
     return Law(start, weights, period, left, right)
 
 
-def _windowed(start: int, weights: Sequence[int], low: int, high: int) -> Law:
+def _windowed(start: int, weights: Sequence[int], low: int, high: int, where: str) -> Law:
     """The pmf with a weight for every point of the window ``low..high``."""
     spread = [0] * (high - low + 1)
     for i, weight in enumerate(weights):
         if weight:
             if not low <= start + i <= high:
-                reject(f"pmf.weights[{i}]", f"puts mass at index {start + i}, outside the support {low}..{high}")
+                reject(f"{where}.weights[{i}]", f"puts mass at index {start + i}, outside the support {low}..{high}")
             spread[start + i - low] = weight
     return Law(low, spread)
 
