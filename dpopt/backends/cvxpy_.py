@@ -15,6 +15,7 @@ import numpy as np
 from dpopt.backends._scaling import tame
 from dpopt.backends._shared import (
     claim_without_columns,
+    estimate,
     package_versions,
     require,
     require_available,
@@ -99,6 +100,10 @@ class Cvxpy:
         if program.has_integers:
             return Support(False, "the default solver takes no integer columns; use 'highs', or solver='SCIPY'")
         return Support(True, "entropy through an exponential cone" if program.has_entropy else "a linear program")
+
+    def seconds(self, program: Program, options: Mapping[str, Any]) -> float:
+        """About how long it takes, since no solver of cvxpy's can be stopped: 0.6 s for 79,000 entries with Clarabel."""
+        return estimate(program, entries_a_second=100_000 if options.get("solver") != "SCS" else 20_000)
 
     def solve(self, program: Program, options: Mapping[str, Any]) -> Claim:
         """Answer the program; see `dpopt.backends.base.Backend`."""

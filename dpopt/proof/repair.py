@@ -17,6 +17,7 @@ import numpy as np
 from dpopt.arithmetic import exp_enclosure
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
+from dpopt.patience import checkpoint
 from dpopt.pmf import Pmf, Tails
 from dpopt.problem.parts import Check
 from dpopt.problem.terms import ExpectationTerm, HockeyStickTerm, MirrorTerm, OrderTerm, RatioTerm, Term, ZeroTerm
@@ -92,6 +93,7 @@ def repair(formulation: Formulation, x: np.ndarray, centre: Callable[[], np.ndar
     p = sanitised(formulation, x)
     reason, needed = "nothing was tried", 0.0
     for rung in _rungs(formulation, p, centre):
+        checkpoint()
         if 0 < rung.mixed < needed:
             continue
         try:
@@ -303,6 +305,7 @@ def _solve(matrix: list[list[Fraction]], wanted: list[Fraction], weight: list[fl
     columns = len(weight)
     pivots: list[int] = []
     for _ in range(len(rows)):
+        checkpoint()
         best = max(
             ((abs(float(rows[r][c])) * weight[c], r, c) for r in range(len(pivots), len(rows)) for c in range(columns)),
             default=(0.0, 0, 0),
