@@ -18,6 +18,7 @@ from typing import NamedTuple, NoReturn
 from flint import arb, ctx, fmpq, fmpz
 
 from dpopt.errors import InputError
+from dpopt.patience import checkpoint
 from dpopt.text import decimal_text
 
 __all__ = [
@@ -217,6 +218,7 @@ def floor_scaled(compute: Callable[[], arb], bits: int) -> int:
     """
     precision = max(bits, 0) + 64
     while True:
+        checkpoint()
         with ctx.workprec(precision):
             found = (compute() * arb(2) ** bits).floor().unique_fmpz()
         if found is not None:
@@ -283,6 +285,7 @@ def enclosed(compute: Callable[[], arb], bits: int = 64) -> Enclosure:
     """The two ends of the number that `compute` encloses, at growing precision until `bits` of it, or so, are right."""
     precision = 2 * bits
     while precision <= _MOST_PRECISION:
+        checkpoint()
         with ctx.workprec(precision):
             found = compute()
             if found.is_finite() and found.rel_accuracy_bits() >= bits - 4:
@@ -301,6 +304,7 @@ def sign(compute: Callable[[], arb]) -> int:
     """
     precision = 128
     while precision <= _MOST_BITS_APART:
+        checkpoint()
         with ctx.workprec(precision):
             found = compute()
             if found > 0 or found < 0:

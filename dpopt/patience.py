@@ -1,10 +1,10 @@
 """How long a call may still take, who wants to stop it, and word of how far it is.
 
-One `Patience` is in force for each call that has a time limit, and everything beneath it shares it without being handed
-it: it is a context variable, so that each thread has its own and a worker thread gets a copy of its caller's. Loops that
-can last call `checkpoint`, which raises `Stopped` when the time is up; the call that began the patience turns it into
-the best that is proved by then. `Stopped` is no error, and derives from `BaseException` for the same reason as
-`KeyboardInterrupt`: code that takes every exception for a failure of its own must not take this one.
+One `Patience` is in force for each call that has a time limit, and everything beneath it shares it without being
+handed it: it is a context variable, so that each thread has its own and a worker thread gets a copy of its caller's.
+Loops that can last call `checkpoint`, which raises `Stopped` when the time is up; the call that began the patience
+turns it into the best that is proved by then. `Stopped` is no error, and derives from `BaseException` for the same
+reason as `KeyboardInterrupt`: code that takes every exception for a failure of its own must not take this one.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ __all__ = [
     "limited",
     "read_time_limit",
     "running",
+    "tell_interrupted",
 ]
 
 _TICK = 0.1  # seconds between two words of progress within one phase
+_OURS = "dpopt:"
 
 
 class Phase(StrEnum):
@@ -232,3 +234,18 @@ def read_time_limit(given: object, location: str = "time_limit") -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
         raise InputError(location, f"must be a number of seconds above 0, not {given!r}")
     return float(given)
+
+
+def tell_interrupted(interrupt: KeyboardInterrupt, found: str) -> None:
+    """Have an interrupt say how long the call had lasted and what it had found; an outer call has the last word.
+
+    Examples
+    --------
+    >>> with limited():
+    ...     tell_interrupted(stop := KeyboardInterrupt(), "proved by then: nothing")
+    >>> stop.__notes__
+    ['dpopt: interrupted after 0 s; proved by then: nothing']
+    """
+    notes = [note for note in getattr(interrupt, "__notes__", ()) if not note.startswith(_OURS)]
+    interrupt.__notes__ = notes
+    interrupt.add_note(f"{_OURS} interrupted after {in_force().seconds:.0f} s; {found}")

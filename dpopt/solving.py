@@ -15,7 +15,7 @@ import numpy as np
 from dpopt.backends.base import Backend, Claim, Claimed, ask
 from dpopt.backends.registry import candidates, get_backend
 from dpopt.errors import BackendError, InputError
-from dpopt.patience import Phase, Progress, Stopped, checkpoint, in_force, limited, read_time_limit
+from dpopt.patience import Phase, Progress, Stopped, checkpoint, in_force, limited, read_time_limit, tell_interrupted
 from dpopt.problem.problem import Problem
 from dpopt.program.core import Core
 from dpopt.program.formulate import Formulation, core_for, formulate, grown
@@ -27,7 +27,7 @@ from dpopt.proof.staircases import best_staircase, prove_staircase, slow_without
 from dpopt.solution import Certificate, Repair, Solution
 from dpopt.text import decimal_text
 
-__all__ = ["read_backend", "read_given", "read_limit", "solve", "tell_interrupted"]
+__all__ = ["read_backend", "read_given", "read_limit", "solve"]
 
 _ROUNDS = 6  # cores tried on all integers, each half as long again
 
@@ -126,9 +126,9 @@ class _Run:
         except Stopped as stop:
             outcome = self.proved_by_then(f"{stop} ended the search")
         except KeyboardInterrupt as interrupt:
-            if in_force().outer is None:
-                found = "nothing" if self.kept is None else self.in_words(self.kept[0])
-                tell_interrupted(interrupt, self.report(self.proved_by_then("an interrupt ended the search")), found)
+            found = "nothing" if self.kept is None else self.in_words(self.kept[0])
+            interrupt.solution = self.report(self.proved_by_then("an interrupt ended the search"))  # type: ignore[attr-defined]
+            tell_interrupted(interrupt, f"proved by then: {found}")
             raise
         return self.report(outcome)
 
@@ -385,12 +385,6 @@ def read_limit(options: object, time_limit: object) -> tuple[dict[str, Any], flo
     if time_limit is not None and other != seconds:
         raise InputError("time_limit", f"is {seconds:g} here and {other:g} in options: it is one limit, give it once")
     return given, other
-
-
-def tell_interrupted(interrupt: KeyboardInterrupt, solution: Solution, proved: str = "nothing") -> None:
-    """Have an interrupt say what was proved by then, and hold it."""
-    interrupt.solution = solution  # type: ignore[attr-defined]
-    interrupt.add_note(f"dpopt: interrupted after {in_force().seconds:.0f} s; proved by then: {proved}")
 
 
 def _ends(outcome: Outcome) -> tuple[float | None, float | None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +24,12 @@ from dpopt.patience import limited
 
 __all__ = ["ElsewhereError", "ask_child", "serve"]
 
-_BEGIN = "import sys, pickle; sys.path[:] = pickle.load(sys.stdin.buffer); from dpopt.backends.child import serve; serve()"
+_BEGIN = """
+import pickle, sys
+sys.path[:], folder = pickle.load(sys.stdin.buffer)
+from dpopt.backends.child import serve
+serve(folder)
+"""
 
 
 def ask_child(backend: Any, program: Any, options: Mapping[str, Any]) -> Any:
@@ -70,7 +76,7 @@ class _Child:
         )
         self.closed = False
         with contextlib.suppress(OSError):
-            _send(sys.path, self.process.stdin)
+            _send((sys.path, self.folder.name), self.process.stdin)
 
     @property
     def is_alive(self) -> bool:
@@ -118,12 +124,15 @@ def _send(something: Any, pipe: IO[bytes] | None) -> None:
 # --- in the process --------------------------------------------------------------------------------------------------
 
 
-def serve() -> None:
-    """Answer questions from standard input until it ends: the parent closed it, or is no more."""
+def serve(folder: str) -> None:
+    """Answer questions from standard input until it ends: the parent closed it, or is no more.
+
+    `folder` is the directory that the parent made for the temporary files of this process.
+    """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a solver prints is not an answer
     questions: SimpleQueue[Any] = SimpleQueue()
-    threading.Thread(target=_read, args=(questions,), daemon=True).start()
+    threading.Thread(target=_read, args=(questions, folder), daemon=True).start()
     while True:
         _send(_answer(*questions.get()), answers)
 
@@ -140,10 +149,12 @@ def _answer(packed: bytes, program: Any, options: Mapping[str, Any]) -> Any:
         return error
 
 
-def _read(questions: SimpleQueue[Any]) -> None:
-    """Read ahead, in order to notice the end of the parent while a solver works."""
-    try:
+def _read(questions: SimpleQueue[Any], folder: str) -> None:
+    """Read ahead, in order to notice the end of the parent while a solver works; then nothing is left behind."""
+    with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
         while True:
-            questions.put(pickle.load(sys.stdin.buffer))  # from our own parent
-    finally:
-        os._exit(0)
+            questions.put(pickle.load(sys.stdin.buffer))
+    shutil.rmtree(folder, ignore_errors=True)
+    if hasattr(os, "killpg"):
+        os.killpg(0, signal.SIGKILL)  # CBC as well
+    os._exit(0)

@@ -13,9 +13,12 @@ from dpopt.cli.door import NOT_PROVED, PROVED, Result, app
 from dpopt.cli.shared import (
     Json,
     Plugins,
+    TimeLimit,
+    Verbose,
     is_proved,
     json_text,
     load_plugins,
+    not_written,
     progress,
     read_options,
     read_question,
@@ -41,6 +44,8 @@ def solve(
     certificate: Annotated[
         Path | None, typer.Option(metavar="OUT", readable=False, help="Write the certificate here.")
     ] = None,
+    time_limit: TimeLimit = None,
+    verbose: Verbose = False,
     plugin: Plugins = None,
 ) -> Result:
     """Solve a problem or target and print what is proved."""
@@ -50,8 +55,8 @@ def solve(
     options = read_options(option or [])
     require_writable("--certificate", certificate, file)
     question = read_question(file)
-    with progress(f"solving {file.name} with {backend}"):
-        solution = dpopt.solve(question, backend, options=options)
+    with progress(f"solving {file.name} with {backend}", verbose, time_limit) as tell, not_written(certificate):
+        solution = dpopt.solve(question, backend, options=options, time_limit=time_limit, progress=tell)
     return solution_result(solution, certificate, as_json)
 
 
@@ -118,9 +123,11 @@ def compare(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", readable=False, help="Problem files (TOML).")],
     backends: Annotated[str, typer.Option(metavar="A,B", help="Backends to compare; all by default.")] = "",
     as_json: Json = False,
+    time_limit: TimeLimit = None,
+    verbose: Verbose = False,
     plugin: Plugins = None,
 ) -> Result:
-    """Put problems to several backends: what each claims, and what dpopt proves from it."""
+    """Put problems to several backends: what each claims, and what dpopt proves from it; a time limit is for each."""
     import dpopt
 
     load_plugins(plugin)
@@ -128,9 +135,9 @@ def compare(
     problems = [(file, read_question(file)) for file in files]  # a bad file stops before any solve
     found = []
     for file, problem in problems:
-        with progress(f"comparing backends on {file.name}"):
+        with progress(f"comparing backends on {file.name}", verbose, time_limit) as tell:
             try:
-                found.append(dpopt.compare(problem, names))
+                found.append(dpopt.compare(problem, names, time_limit=time_limit, progress=tell))
             except InputError as error:
                 raise error.inside(str(file)) from None
     proved = all(any(is_proved(row.verified) for row in comparison.rows) for comparison in found)

@@ -41,6 +41,7 @@ from flint import arb, ctx
 
 from dpopt.arithmetic import ball, round_scaled
 from dpopt.errors import InputError
+from dpopt.patience import checkpoint
 from dpopt.pmf import Pmf
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
 
 _RELATIVE_BITS = 128
 _MAX_BITS = 1 << 16
+_POINTS = 4096  # of one member from one checkpoint to the next
 
 
 def analytic_rate(half_width: int, epsilon: Fraction, shift: int) -> Fraction | None:
@@ -266,8 +268,10 @@ def _masses(half_width: int, rate: arb) -> list[arb]:
     """e^(-rate z^2) for z = 0..D by two multiplications a point: the ratio of neighbours is geometric."""
     factor = (-rate).exp()
     square, ratio, mass = factor * factor, factor, arb(1)
-    found = []
-    for _ in range(half_width + 1):
+    found: list[arb] = []
+    for z in range(half_width + 1):
+        if z % _POINTS == 0:
+            checkpoint()
         found.append(mass)
         mass = mass * ratio
         ratio = ratio * square
