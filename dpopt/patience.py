@@ -10,13 +10,13 @@ reason as `KeyboardInterrupt`: code that takes every exception for a failure of 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from dpopt.errors import InputError
 
@@ -28,6 +28,7 @@ __all__ = [
     "checkpoint",
     "in_force",
     "limited",
+    "patiently",
     "read_time_limit",
     "running",
     "tell_interrupted",
@@ -35,6 +36,8 @@ __all__ = [
 
 _TICK = 0.1  # seconds between two words of progress within one phase
 _OURS = "dpopt:"
+
+T = TypeVar("T")
 
 
 class Phase(StrEnum):
@@ -190,6 +193,14 @@ def checkpoint() -> None:
         raise Stopped(patience.reason)
     if patience.is_heard:
         patience.tick()
+
+
+def patiently(items: Iterable[T], *, every: int = 256) -> Iterator[T]:
+    """The items themselves, with a `checkpoint` before the first of `every` so many."""
+    for count, item in enumerate(items):
+        if count % every == 0:
+            checkpoint()
+        yield item
 
 
 @contextmanager

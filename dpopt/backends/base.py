@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _SECONDS = 1.0  # estimated, from which a solver that cannot be stopped gets a process of its own
+_SOON = 1e-3  # seconds: some solvers take 0 for no limit
 
 log = logging.getLogger(__name__)
 
@@ -192,19 +193,21 @@ def ask(backend: Backend, program: Program, options: Mapping[str, Any]) -> Claim
         The options are wrong, or the backend cannot take the program.
     """
     patience = in_force()
+    if patience.is_over:
+        return _stopped(backend)
     if "time_limit" in backend.options and math.isfinite(patience.remaining):
-        options = {**options, "time_limit": min(patience.remaining, options.get("time_limit", math.inf))}
+        options = {**options, "time_limit": min(patience.remaining or _SOON, options.get("time_limit", math.inf))}
     try:
         answer = _answer(backend, program, options)
     except Stopped:
         return _stopped(backend)
-    except (InputError, BackendError):
-        raise
-    except Exception as error:  # of whatever type: a solver's exception is its answer
+    if isinstance(answer, InputError | BackendError):
+        raise answer
+    if isinstance(answer, Exception):  # of whatever type: a solver's exception is its answer
         if patience.is_over:  # what ended it was us
             return _stopped(backend)
-        log.warning("backend %s raised", backend.name, exc_info=True)
-        return Claim(Claimed.ERROR, backend.name, "", f"{type(error).__name__}: {error}")
+        log.warning("backend %s raised", backend.name, exc_info=answer)
+        return Claim(Claimed.ERROR, backend.name, "", f"{type(answer).__name__}: {answer}")
     if not isinstance(answer, Claim) or not isinstance(answer.status, Claimed):
         return Claim(
             Claimed.ERROR, backend.name, "", f"the backend returned {type(answer).__name__}, not a Claim with a status"
@@ -223,11 +226,21 @@ def ask(backend: Backend, program: Program, options: Mapping[str, Any]) -> Claim
 
 
 def _answer(backend: Backend, program: Program, options: Mapping[str, Any]) -> Any:
-    """What the backend returns or raises: from a thread, or from a process where it may last and cannot be stopped."""
+    """What the backend returns, or its exception: from a thread, or a process where it may last and cannot be stopped.
+
+    An exception that is raised here is not the backend's but that of a listener who hears of the progress.
+    """
+
+    def work() -> Any:
+        try:
+            return backend.solve(program, options)
+        except Exception as error:
+            return error
+
     if isinstance(backend, Estimating) and backend.seconds(program, options) > _SECONDS:
         with contextlib.suppress(ElsewhereError):  # a thread will have to do
             return ask_child(backend, program, options)
-    return wait_for(lambda: backend.solve(program, options))
+    return wait_for(work)
 
 
 def _stopped(backend: Backend) -> Claim:

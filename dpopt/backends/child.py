@@ -33,12 +33,12 @@ serve(folder)
 
 
 def ask_child(backend: Any, program: Any, options: Mapping[str, Any]) -> Any:
-    """What ``backend.solve(program, options)`` returns or raises, in a process of its own.
+    """What ``backend.solve(program, options)`` returns in a process of its own, or the exception that it raises.
+
+    The exception is a `ChildProcessError` if the process ended without an answer, as after a crash of the solver.
 
     Raises
     ------
-    ChildProcessError
-        The process ended without an answer, as after a crash of the solver.
     ElsewhereError
         The process does not know the backend, as one from a script or a plugin.
     Stopped
@@ -53,7 +53,10 @@ def ask_child(backend: Any, program: Any, options: Mapping[str, Any]) -> Any:
         if child is None or not child.is_alive:
             child = patience.closing.enter_context(contextlib.closing(_Child()))
             patience.kept[_Child] = child
-        return wait_for(lambda: child.ask(packed, program, options), stop=child.close)
+        answer = wait_for(lambda: child.ask(packed, program, options), stop=child.close)
+    if isinstance(answer, ElsewhereError):
+        raise answer
+    return answer
 
 
 class ElsewhereError(Exception):
@@ -92,9 +95,7 @@ class _Child:
         except (OSError, EOFError, pickle.UnpicklingError, ValueError):
             self.close()
             words = f"the solver's process ended without an answer (status {self.process.returncode})"
-            raise ChildProcessError(words) from None
-        if isinstance(answer, BaseException):
-            raise answer
+            return ChildProcessError(words)
         return answer
 
     def close(self) -> None:
@@ -138,7 +139,7 @@ def serve(folder: str) -> None:
 
 
 def _answer(packed: bytes, program: Any, options: Mapping[str, Any]) -> Any:
-    """A claim, or the exception that is to be raised where somebody waits."""
+    """A claim, or the exception in its place."""
     try:
         backend = pickle.loads(packed)  # from our own parent
     except Exception as error:  # of whatever type: its module is not here, or its class is not in it

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
+from math import isinf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from dpopt.backends._shared import (
 )
 from dpopt.backends.base import Availability, Claim, Claimed, Option, Support, installed, read_options
 from dpopt.errors import BackendError, InputError
+from dpopt.patience import in_force
 from dpopt.program.program import Program
 
 __all__ = ["Cvxpy"]
@@ -86,7 +88,7 @@ class Cvxpy:
         "solver": Option(str, "CLARABEL", "any solver that cvxpy.installed_solvers() names"),
         "tolerance": Option(float, 0.0, "gap and residual tolerance; 0 for ours: 1e-10 for Clarabel, 1e-9 for SCS"),
         "iterations": Option(int, 0, "iteration limit; 0 for ours: 500 for Clarabel, 200000 for SCS"),
-        "time_limit": Option(float, float("inf"), "seconds after which the solver stops"),
+        "time_limit": Option(float, float("inf"), "seconds after which the solver stops (Clarabel and SCS only)"),
     }
 
     def availability(self) -> Availability:
@@ -155,7 +157,7 @@ def _settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, floa
         raise InputError("options", "tolerance and iterations must be at least 0, and time_limit above 0")
     known = SETTINGS.get(solver)
     if known is None:
-        if values["tolerance"] or values["iterations"] or limited:
+        if values["tolerance"] or values["iterations"] or (limited and isinf(in_force().remaining)):
             raise InputError("options", f"tolerance, iterations and time_limit cannot be set for solver {solver!r}")
         return {}, {}
     tolerance = values["tolerance"] or known.tolerance

@@ -51,13 +51,14 @@ class _Worker:
     """A daemon thread that does one task after another: starting one for each would cost HiGHS its own threads."""
 
     def __init__(self) -> None:
-        self.tasks: SimpleQueue[_Task[Any]] = SimpleQueue()
+        self.tasks: SimpleQueue[_Task[Any] | None] = SimpleQueue()  # None is the end
         self.thread = threading.Thread(target=self._run, name="dpopt-solver", daemon=True)
         self.thread.start()
 
     def _run(self) -> None:
-        while True:
-            self.tasks.get().run()
+        while (task := self.tasks.get()) is not None:
+            task.run()
+            del task  # or its result would live until the next one comes
 
 
 _idle: list[_Worker] = []
@@ -65,7 +66,7 @@ _abandoned: list[_Task[Any]] = []
 
 
 def wait_for(work: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
-    """What `work` returns or raises; the caller's interrupts and time limit hold while it lasts.
+    """What `work` returns; the caller's interrupts and time limit hold while it lasts.
 
     Parameters
     ----------
@@ -78,6 +79,8 @@ def wait_for(work: Callable[[], T], stop: Callable[[], None] | None = None) -> T
     ------
     Stopped
         The time was up, and the work did not end by itself.
+    BaseException
+        Whatever the work raised, or the listener who hears of the progress.
     """
     patience, task = in_force(), _Task(work)
     worker = _free_worker()
@@ -93,6 +96,7 @@ def wait_for(work: Callable[[], T], stop: Callable[[], None] | None = None) -> T
             _idle.append(worker)
         else:
             _abandoned.append(task)
+            worker.tasks.put(None)
     if not task.done.is_set():
         raise Stopped(patience.reason)
     if task.error is not None:

@@ -174,6 +174,7 @@ class _Search:
         if self.shift == 1 and problem["objective"]["type"] == "min-delta":
             return smallest_delta_certificate(problem, half_width, self.epsilon), _CLOSED_FORM
         solution = solve(Problem.from_dict(problem), self.backend, options=self.options)
+        checkpoint()
         if solution.verified not in (Verified.OPTIMAL, Verified.FEASIBLE):
             raise _NoDesign(f"at D = {half_width}: {solution.message}")
         return dict(solution.certificate.data), solution.backend

@@ -41,7 +41,7 @@ from flint import arb, ctx
 
 from dpopt.arithmetic import ball, round_scaled
 from dpopt.errors import InputError
-from dpopt.patience import checkpoint
+from dpopt.patience import patiently
 from dpopt.pmf import Pmf
 
 __all__ = [
@@ -56,7 +56,6 @@ __all__ = [
 
 _RELATIVE_BITS = 128
 _MAX_BITS = 1 << 16
-_POINTS = 4096  # of one member from one checkpoint to the next
 
 
 def analytic_rate(half_width: int, epsilon: Fraction, shift: int) -> Fraction | None:
@@ -152,7 +151,7 @@ class IdealMember:
 
     def variance(self) -> arb:
         """Equation (24)."""
-        return 2 * sum((mass * (z * z) for z, mass in enumerate(self.masses)), arb(0)) / self.total
+        return 2 * sum((mass * (z * z) for z, mass in enumerate(patiently(self.masses))), arb(0)) / self.total
 
 
 def delta_exceeds(half_width: int, rate: Fraction, epsilon: Fraction, shift: int, level: Fraction) -> bool:
@@ -268,10 +267,8 @@ def _masses(half_width: int, rate: arb) -> list[arb]:
     """e^(-rate z^2) for z = 0..D by two multiplications a point: the ratio of neighbours is geometric."""
     factor = (-rate).exp()
     square, ratio, mass = factor * factor, factor, arb(1)
-    found: list[arb] = []
-    for z in range(half_width + 1):
-        if z % _POINTS == 0:
-            checkpoint()
+    found = []
+    for _ in patiently(range(half_width + 1)):
         found.append(mass)
         mass = mass * ratio
         ratio = ratio * square

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from dpopt.arithmetic import Enclosure, ball, floor_scaled
 from dpopt.errors import CertificateError
 from dpopt.lattice_function import LatticeFunction
+from dpopt.patience import checkpoint, patiently
 from dpopt.proof.reading import MAX_POINTS, brief
 from dpopt.proof.stated_law import Law
 from dpopt.proof.stated_objective import Objective
@@ -209,7 +210,7 @@ def _pure_margin(law: Law, epsilon: Fraction, shift: int, *, infinite: bool) -> 
         place = next(i for i, w in enumerate(weights) if not w) + law.start - (shift if infinite else 0)
         raise CertificateError(f"the probability at index {place} is 0 but others are not: the ratio is infinite")
     top, bottom = weights[0], weights[0]
-    for weight, smallest in zip(weights, _sliding_minimum(weights, shift), strict=True):
+    for weight, smallest in zip(patiently(weights), _sliding_minimum(weights, shift), strict=True):
         if weight * bottom > top * smallest:
             top, bottom = weight, smallest
     if epsilon == 0 or top == bottom:
@@ -258,6 +259,7 @@ def _divergence(law: Law, shift: int, factor: Fraction) -> Fraction:
     left_rest, right_rest = left.denominator - left.numerator, right.denominator - right.numerator
     worst = 0
     for s in range(1, shift + 1):
+        checkpoint()
         forward = ours[shift : shift + n + s], theirs[shift - s : shift + n]
         backward = ours[shift - s : shift + n], theirs[shift : shift + n + s]
         for here, there in (forward, backward):
@@ -281,7 +283,7 @@ def _entropy(law: Law) -> Enclosure:
     total, counts = sum(weights), Counter(weights)  # mirror images share a logarithm
 
     def compute() -> arb:
-        balls = ((ball(w), n) for w, n in counts.items() if w > 1)
+        balls = ((ball(w), n) for w, n in patiently(counts.items()) if w > 1)
         return ball(total).log() - sum((b * n * b.log() for b, n in balls), ball(0)) / ball(total)
 
     low = floor_scaled(compute, BITS)
@@ -305,7 +307,7 @@ def _wasserstein(law: Law, objective: Objective) -> Fraction:
     left_mass = int(unit * law.left_mass) * mass  # all of it, less what survives a cut
     whole, right_weight, left_weight = int(unit * law.total), unit // right_unit, unit // left_unit
     cuts = 0
-    for own, c, r, s in zip(cdf, core, right, reversed(left), strict=True):
+    for own, c, r, s in zip(patiently(cdf), core, right, reversed(left), strict=True):
         cuts += abs(own * whole - c * unit - r * right_weight - left_mass + s * left_weight)
     return outer + Fraction(cuts, whole * mass)
 
@@ -332,7 +334,7 @@ def _flow(
         unit = ratio.denominator ** (count // period)
         affordable(unit.bit_length(), count)
         flow = [0] * count  # flow(v) = ratio * (steps(v - period) + flow(v - period)); the divisions are exact
-        for v in range(period, count):
+        for v in patiently(range(period, count)):
             flow[v] = ratio.numerator * (steps[v - period] * unit + flow[v - period]) // ratio.denominator
         steps = flow
     return [lump + (steps[u - first] if u >= first else 0) for u in range(width)], unit

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from dpopt.arithmetic import Enclosure, ball, floor_scaled
 from dpopt.errors import CertificateError
 from dpopt.lattice_function import LatticeFunction, Polynomial, geometric_sum, shifted
+from dpopt.patience import checkpoint, patiently
 from dpopt.proof.pmf_checks import BITS, affordable, convolution, outer_cost
 from dpopt.proof.reading import MAX_POINTS, brief
 from dpopt.proof.stated_objective import Objective
@@ -153,10 +154,12 @@ def _reduced(statement: Statement, parts: _Parts) -> _Reduced:
             if low <= j <= high:
                 values[j - low] -= y * growth
     for event, growth in parts.events:
+        checkpoint()
         here, ahead = _spread(event, low, len(values)), _spread(event, low + event.shift, len(values))
         values = [v + fine * w - growth * x for v, w, x in zip(values, here, ahead, strict=True)]
     values = [v * (unit // small) for v in values]
     for function, factor in parts.functions:
+        checkpoint()
         numerators, denominator = function.integers(low, high)
         weight = factor.numerator * (unit // (denominator * factor.denominator))
         values = [v + n * weight for v, n in zip(values, numerators, strict=True)]
@@ -179,6 +182,7 @@ def _implied_zeros(statement: Statement) -> frozenset[int]:
     alive, known = [k for k in range(low, high + 1) if k not in statement.forbidden], -1
     while alive and len(alive) != known:
         known = len(alive)
+        checkpoint()
         for term in bounded:
             values, unit = term.function.integers(low, high)
             for side, extreme in ((term.at_most, min), (term.at_least, max)):
@@ -333,7 +337,7 @@ def _chain_sums(
     count = len(outward)
     numerators, denominator = LatticeFunction.polynomial(further).integers(count - shift, count - 1)
     sums = [0] * (count - shift) + [n * unit // denominator for n in numerators]
-    for x in reversed(range(count - shift)):
+    for x in patiently(reversed(range(count - shift))):
         sums[x] = fine * (outward[x + shift] + sums[x + shift]) // growth
     return sums, _infimum(tuple(further), count)
 
@@ -350,6 +354,6 @@ def _entropy_bound(reduced: _Reduced, allowed: Sequence[int], constant: Fraction
 
     def compute() -> arb:
         unit = ball(-reduced.unit)
-        return ball(offset) + sum(((ball(v - least) / unit).exp() for v in allowed), ball(0)).log()
+        return ball(offset) + sum(((ball(v - least) / unit).exp() for v in patiently(allowed)), ball(0)).log()
 
     return Fraction(floor_scaled(compute, BITS) + 1, 1 << BITS)

@@ -9,6 +9,7 @@ from math import ceil, log, log2
 
 import numpy as np
 
+from dpopt.patience import patiently
 from dpopt.program.assembly import integers
 
 __all__ = ["BIT_CAP", "least_majorant", "to_weights"]
@@ -51,7 +52,7 @@ def _sweep(weights: Sequence[int], numerator: int, denominator: int, shift: int)
     """One direction: each point at least g(maximum of the `shift` results before it), with a monotone queue."""
     result: list[int] = []
     queue: deque[int] = deque()
-    for k, weight in enumerate(weights):
+    for k, weight in enumerate(patiently(weights)):
         least = weight
         if queue:
             if queue[0] < k - shift:
