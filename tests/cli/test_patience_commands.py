@@ -145,8 +145,8 @@ def test_two_time_limits_must_agree(dpopt_run: Runner) -> None:
 
 def test_a_time_limit_of_any_question_about_targets(dpopt_run: Runner) -> None:
     """The design of one family, all three, and the questions the other way round."""
-    hard = "target --delta 1e-9 --epsilon 1/50000 --time-limit 0.2"
-    for words in (f"{hard} --family tablebuilder", hard, f"{hard} --frontier 3", f"{hard} --D 9999"):
+    hard = "target --delta 1e-9 --epsilon 1/5000 --time-limit 0.2"
+    for words in (f"{hard} --family tablebuilder", hard, f"{hard} --frontier 3", f"{hard} --D 200000"):
         run = dpopt_run(words)
         assert run.status == 1, words
         assert "the time limit of 0.2 s ended" in run.out + run.err
