@@ -19,6 +19,8 @@ from typing import TypeVar
 
 from flint import ctx
 
+from dpopt.patience import checkpoint
+
 __all__ = ["at_precision", "decided", "working_precision"]
 
 Found = TypeVar("Found")
@@ -132,6 +134,7 @@ def decided(compute: Callable[[], Found | None], bits: int, *, most: int, undeci
     3
     """
     while True:
+        checkpoint()
         found = at_precision(bits, compute)
         if found is not None:
             return found

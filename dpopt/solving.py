@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, singledispatch
@@ -14,22 +15,31 @@ import numpy as np
 from dpopt.backends.base import Backend, Claim, Claimed, ask, read_given
 from dpopt.backends.registry import candidates, read_backend
 from dpopt.errors import BackendError, InputError
+from dpopt.patience import Phase, Progress, Stopped, checkpoint, in_force, limited, read_time_limit, tell_interrupted
 from dpopt.problem.problem import Problem
 from dpopt.program.core import Core
 from dpopt.program.formulate import Formulation, core_for, formulate, grown
 from dpopt.program.program import Program
 from dpopt.program.reductions import Reduction, reduce, tight_rows
-from dpopt.proof.infeasible import find_conflict, strictly_feasible
+from dpopt.proof.infeasible import conflicts, strictly_feasible
 from dpopt.proof.prove import Outcome, Verified, better_bound, prove_point
 from dpopt.proof.staircases import best_staircase, prove_staircase, slow_without_staircase, with_best_staircase
 from dpopt.solution import Certificate, Repair, Solution
+from dpopt.text import decimal_text
 
-__all__ = ["answer", "solve"]
+__all__ = ["answer", "read_limit", "solve"]
 
 _ROUNDS = 6  # cores tried on all integers, each half as long again
 
 
-def solve(problem: Any, backend: str | Backend = "auto", *, options: Mapping[str, Any] | None = None) -> Solution:
+def solve(
+    problem: Any,
+    backend: str | Backend = "auto",
+    *,
+    options: Mapping[str, Any] | None = None,
+    time_limit: float | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Solution:
     """Answer a problem or a target, and prove the answer.
 
     Parameters
@@ -39,7 +49,12 @@ def solve(problem: Any, backend: str | Backend = "auto", *, options: Mapping[str
     backend : str or Backend
         A registered name, a backend object, or ``"auto"``.
     options : mapping, optional
-        Options of that backend; unknown ones are errors.
+        Options of that backend; unknown ones are errors. ``time_limit`` among them is the `time_limit` below.
+    time_limit : float, optional
+        Seconds for the whole call, retries, proofs and the search for a conflict included. What is proved by then is
+        returned, and `verified` is FAILED, with the reason, if that is nothing.
+    progress : callable, optional
+        Gets a `Progress` at every change of phase and about ten times a second, in the thread of the caller.
 
     Returns
     -------
@@ -49,9 +64,11 @@ def solve(problem: Any, backend: str | Backend = "auto", *, options: Mapping[str
     Raises
     ------
     InputError
-        `problem` is not a problem, or an option is unknown.
+        `problem` is not a problem, an option is unknown, or `time_limit` is not a number above 0.
     BackendError
         The backend is unknown, not installed, or cannot take this program.
+    KeyboardInterrupt
+        After Ctrl-C, at once: its notes say what was proved by then, and its attribute ``solution`` holds it.
 
     Examples
     --------
@@ -60,11 +77,13 @@ def solve(problem: Any, backend: str | Backend = "auto", *, options: Mapping[str
     >>> solution.verified, round(float(solution.pmf.probability(0)), 12)
     (<Verified.OPTIMAL: 'optimal'>, 0.382962820239)
     """
-    return answer(problem, backend, options=options)
+    given, seconds = read_limit(options, time_limit)
+    with limited(seconds, progress):
+        return answer(problem, backend, options=given)
 
 
 @singledispatch
-def answer(problem: Any, backend: str | Backend, *, options: Mapping[str, Any] | None) -> Solution:
+def answer(problem: Any, backend: str | Backend, *, options: dict[str, Any]) -> Solution:
     """What `solve` does for each kind of question; a kind registers its own."""
     raise InputError(
         "problem", f"must be a Problem or a Target (dpopt.load reads one from a file), not {type(problem).__name__}"
@@ -72,8 +91,8 @@ def answer(problem: Any, backend: str | Backend, *, options: Mapping[str, Any] |
 
 
 @answer.register
-def answer_problem(problem: Problem, backend: str | Backend, *, options: Mapping[str, Any] | None) -> Solution:
-    return _Run(problem, backend, read_given(options)).solution()
+def answer_problem(problem: Problem, backend: str | Backend, *, options: dict[str, Any]) -> Solution:
+    return _Run(problem, backend, options).solution()
 
 
 class _Run:
@@ -81,7 +100,7 @@ class _Run:
 
     def __init__(self, problem: Problem, backend: str | Backend, options: dict[str, Any]) -> None:
         self.problem, self.options = problem, options
-        self.wanted = backend
+        self.wanted = None if backend == "auto" else read_backend(backend)
         self.backend: Backend | None = None
         self.backend_reason = ""
         self.timings = dict.fromkeys(("formulate", "reduce", "solve", "repair", "bound"), 0.0)
@@ -90,8 +109,28 @@ class _Run:
         self.candidates: Iterator[tuple[Backend, str]] = iter(())
         self.failures: list[str] = []
         self.staircase = cache(lambda: best_staircase(problem))
+        self.kept: tuple[Outcome, Claim | None, float] | None = None
+
+    @property
+    def name(self) -> str:
+        """Whose answer it is, or will be."""
+        backend = self.backend or self.wanted
+        return "auto" if backend is None else backend.name
 
     def solution(self) -> Solution:
+        """The best that can be proved in the time there is."""
+        try:
+            outcome = self.best_of_all()
+        except Stopped as stop:
+            outcome = self.proved_by_then(f"{stop} ended the search")
+        except KeyboardInterrupt as interrupt:
+            found = "nothing" if self.kept is None else self.in_words(self.kept[0])
+            interrupt.solution = self.report(self.proved_by_then("an interrupt ended the search"))  # type: ignore[attr-defined]
+            tell_interrupted(interrupt, f"proved by then: {found}")
+            raise
+        return self.report(outcome)
+
+    def best_of_all(self) -> Outcome:
         """The best that the wanted backend, or one after the other of `auto`'s, lets dpopt prove."""
         outcome = self.widened()
         while outcome.verified is Verified.FAILED and self.next_candidate():
@@ -99,7 +138,7 @@ class _Run:
             outcome = self.widened()
         if outcome.verified is Verified.FAILED and self.failures:
             outcome = replace(outcome, reason="; ".join([*self.failures, outcome.reason]))
-        return self.report(outcome)
+        return outcome
 
     def widened(self) -> Outcome:
         """One backend: solve, prove, and widen the core on all integers until both sides close."""
@@ -143,6 +182,7 @@ class _Run:
         if outcome.verified is Verified.FAILED:
             infeasible = self.conflict(formulation, backend)
             return (infeasible, True) if infeasible is not None else (outcome, False)
+        checkpoint()
         if outcome.verified is Verified.FEASIBLE and not reduction.program.has_entropy:
             outcome = self.without_scaling(formulation, backend, outcome, y, centre)
         return outcome, False
@@ -180,7 +220,7 @@ class _Run:
         if not claim.has_point:
             return outcome
         plain_y = _mapped_back(plain, claim)
-        other = self.proved(prove_point(formulation, plain.point(claim.x), plain_y, centre))
+        other = self.proved(prove_point(formulation, plain.point(claim.x), plain_y, centre), claim, plain.scale)
         if other.verified is Verified.FAILED or other.value >= outcome.value:
             return self.proved(better_bound(formulation, outcome, plain_y))
         self.claim, self.objective = claim, claim.objective * plain.scale
@@ -197,18 +237,24 @@ class _Run:
         return Outcome(Verified.FAILED, f"{said} and returned no point")
 
     def conflict(self, formulation: Formulation, backend: Backend) -> Outcome | None:
-        """A proof that nothing is feasible, under the caller's time limit for each run of a solver."""
-        return self.timed("bound", lambda: find_conflict(formulation, backend, self.options))
+        """A proof that nothing is feasible, from the smallest conflicting set that was found."""
+
+        def smallest() -> Outcome | None:
+            found = None
+            for found in conflicts(formulation, backend):
+                self.keep(found, self.claim, self.objective)
+            return found
+
+        return self.timed("bound", smallest)
 
     def chosen(self, program: Program) -> Backend:
         """The backend, chosen once."""
         if self.backend is None:
-            if self.wanted == "auto":
+            if self.wanted is None:
                 self.candidates = candidates(program)
                 self.backend, self.backend_reason = next(self.candidates)
             else:
-                self.backend = read_backend(self.wanted)
-                self.backend_reason = "asked for"
+                self.backend, self.backend_reason = self.wanted, "asked for"
             available = self.backend.availability()
             if not available.available:
                 raise BackendError(f"backend '{self.backend.name}' cannot run here: {available.reason}")
@@ -217,24 +263,66 @@ class _Run:
             raise BackendError(f"backend '{self.backend.name}' cannot take this program: {supported.reason}")
         return self.backend
 
-    def proved(self, outcome: Outcome) -> Outcome:
-        """Book the seconds of a proof."""
+    def proved(self, outcome: Outcome, claim: Claim | None = None, scale: float = math.nan) -> Outcome:
+        """Book the seconds of a proof, and keep it in case that the time is up before a better one is found."""
         for phase, seconds in outcome.seconds.items():
             self.timings[phase] += seconds
+        if claim is None:
+            self.keep(outcome, self.claim, self.objective)
+        else:
+            self.keep(outcome, claim, claim.objective * scale)
         return outcome
+
+    def keep(self, outcome: Outcome, claim: Claim | None, objective: float) -> None:
+        """What is proved by now, with the claim that it came from."""
+        if outcome.verified is Verified.FAILED or (self.kept is not None and self.kept[0].is_better_than(outcome)):
+            return
+        self.kept = (outcome, claim, objective)
+        value, bound = _ends(outcome)
+        in_force().tell_proved(self.in_words(outcome), value, bound)
+
+    def in_words(self, outcome: Outcome) -> str:
+        """What is proved, in one line; value and bound rounded to the side on which they stay true."""
+        if outcome.verified is Verified.INFEASIBLE:
+            return f"infeasible, {outcome.reason}"
+        bound, maximise = outcome.bound, self.problem.objective_term.maximise
+        value = decimal_text(outcome.lower if maximise else outcome.value, 6, up=not maximise)
+        words = f"{outcome.verified.value}, value at {'least' if maximise else 'most'} {value}"
+        return words if bound is None else f"{words}, bound {decimal_text(bound, 6, up=maximise)}"
+
+    def proved_by_then(self, reason: str) -> Outcome:
+        """The best outcome so far, where the search was ended; a failure if there is none."""
+        if self.kept is None:
+            why = f"{reason} while {in_force().doing}, before anything was proved"
+            return Outcome(Verified.FAILED, "; ".join([*self.failures, why]))
+        outcome, self.claim, self.objective = self.kept
+        if outcome.verified is Verified.INFEASIBLE:
+            reason = f"{outcome.reason} ({reason} for a smaller set)"
+        return outcome if outcome.verified is Verified.OPTIMAL else replace(outcome, reason=reason)
 
     def timed(self, phase: str, work: Any) -> Any:
         """Run `work` and book its wall time."""
+        checkpoint()
+        in_force().tell(Phase(phase), self.doing(phase))
         started = perf_counter()
-        result = work()
-        self.timings[phase] += perf_counter() - started
-        return result
+        try:
+            return work()
+        finally:
+            self.timings[phase] += perf_counter() - started
+
+    def doing(self, phase: str) -> str:
+        """The phase for people."""
+        return {
+            "formulate": "writing the program",
+            "reduce": "reducing the program",
+            "solve": f"solving with {self.name}",
+            "repair": "making the pmf exact",
+            "bound": "proving",
+        }[phase]
 
     def report(self, outcome: Outcome) -> Solution:
         """The solution object."""
-        claim = self.claim
-        assert self.backend is not None
-        assert claim is not None
+        claim = self.claim or Claim(Claimed.LIMIT, "", "", "")
         repaired = outcome.repaired
         proved = outcome.verified in (Verified.OPTIMAL, Verified.FEASIBLE)
         repair = None
@@ -245,7 +333,7 @@ class _Run:
             repair = Repair(repaired.mass_moved, paid, repaired.mixed)
         return Solution(
             problem=self.problem,
-            backend=self.backend.name,
+            backend=self.name,
             backend_reason=self.backend_reason,
             claimed=claim.status,
             verified=outcome.verified,
@@ -277,3 +365,21 @@ class _Lazy:
 def _mapped_back(reduction: Reduction, claim: Claim) -> np.ndarray:
     """The claim's multipliers in the formulation's rows; empty when the solver gave none."""
     return reduction.multipliers(claim.y) if claim.y.size else claim.y
+
+
+def read_limit(options: object, time_limit: object) -> tuple[dict[str, Any], float]:
+    """The options without their time limit, and the seconds of the whole call: one number under two names."""
+    given, seconds = read_given(options), read_time_limit(time_limit)
+    if "time_limit" not in given:
+        return given, seconds
+    other = read_time_limit(given.pop("time_limit"), "options.time_limit")
+    if time_limit is not None and other != seconds:
+        raise InputError("time_limit", f"is {seconds:g} here and {other:g} in options: it is one limit, give it once")
+    return given, other
+
+
+def _ends(outcome: Outcome) -> tuple[float | None, float | None]:
+    """Value and bound as floats, for information."""
+    if outcome.verified is Verified.INFEASIBLE:
+        return None, None
+    return float(outcome.value), None if outcome.bound is None else float(outcome.bound)

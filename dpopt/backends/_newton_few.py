@@ -28,6 +28,7 @@ from functools import cached_property
 import numpy as np
 
 from dpopt.backends._newton_rows import DualResult, FewRows, Stop
+from dpopt.patience import checkpoint
 
 __all__ = ["minimise_dual", "minimise_thinned"]
 
@@ -145,6 +146,7 @@ def minimise_dual(problem: FewRows, start: np.ndarray, iterations: int) -> DualR
     state = _evaluate(problem, _signed(problem, start))
     stop, steps, best = Stop.LIMIT, 0, np.inf
     while steps < iterations:
+        checkpoint()
         violated = _violated(problem, state)
         enough = SETTLED if steps == 0 or problem.cost.size > DIRECT else BALANCED
         imbalance = _imbalance(state, violated, enough)

@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from dpopt.backends._newton_rows import DualResult, Stop
+from dpopt.patience import checkpoint
 
 __all__ = ["ManyRows", "interior_point"]
 
@@ -113,6 +114,7 @@ def interior_point(problem: ManyRows, iterations: int) -> DualResult:
     residuals = _residuals(form, point)
     best, best_point, idle = residuals.worst(point), point, 0
     while steps < iterations:
+        checkpoint()
         worst = residuals.worst(point)
         if worst < best / 2:
             best, best_point, idle = worst, point, 0

@@ -15,6 +15,7 @@ from dpopt.program.program import Program
 
 __all__ = [
     "claim_without_columns",
+    "estimate",
     "package_versions",
     "require",
     "require_available",
@@ -22,6 +23,9 @@ __all__ = [
     "supports_linear",
     "worst_violation",
 ]
+
+_FEW_INTEGERS = 20
+_ENTRIES_AN_ENTROPY = 10  # an exponential cone costs an interior point method as much as so many entries
 
 
 @cache
@@ -34,6 +38,16 @@ def package_versions(*packages: str) -> str:
         except metadata.PackageNotFoundError:
             found.append(f"{package} ?")
     return ", ".join(found)
+
+
+def estimate(program: Program, *, entries_a_second: float) -> float:
+    """Seconds for a program, for large ones too few: a hundred thousand entries and an entropy are solved in a second.
+
+    An integer search may last for ever, whatever its size.
+    """
+    if np.count_nonzero(program.integer) > _FEW_INTEGERS:
+        return float("inf")
+    return float((program.rows.nnz + _ENTRIES_AN_ENTROPY * np.count_nonzero(program.entropy)) / entries_a_second)
 
 
 def supports_linear(program: Program, *, name: str) -> Support:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -11,7 +13,10 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from dpopt.backends.child import ElsewhereError, ask_child
+from dpopt.backends.waiting import wait_for
 from dpopt.errors import BackendError, InputError
+from dpopt.patience import Stopped, in_force
 from dpopt.program.program import Program
 
 __all__ = [
@@ -19,6 +24,7 @@ __all__ = [
     "Backend",
     "Claim",
     "Claimed",
+    "Estimating",
     "Option",
     "Support",
     "ask",
@@ -27,6 +33,8 @@ __all__ = [
     "read_options",
 ]
 
+_SECONDS = 1.0  # estimated, from which a solver that cannot be stopped gets a process of its own
+_SOON = 1e-3  # seconds: some solvers take 0 for no limit
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +113,12 @@ class Claim:
 
 @runtime_checkable
 class Backend(Protocol):
-    """One solver. Anything with these members can be registered; `dpopt.backends.conformance` tests it."""
+    """One solver. Anything with these members can be registered; `dpopt.backends.conformance` tests it.
+
+    `solve` runs in a thread of its own, and its caller may leave: because of Ctrl-C, or because the time of the call is
+    up. A backend notices by `dpopt.patience.checkpoint()` in its loops, or by ``in_force().is_over`` in a callback of
+    its solver. One that does not notice is abandoned and goes on in the background; see also `Estimating`.
+    """
 
     name: ClassVar[str]
     requires: ClassVar[tuple[str, ...]]
@@ -121,6 +134,19 @@ class Backend(Protocol):
 
     def solve(self, program: Program, options: Mapping[str, Any]) -> Claim:
         """Answer the program. Unknown options raise `InputError`; a solver's failure is a claim, not an exception."""
+        ...
+
+
+@runtime_checkable
+class Estimating(Protocol):
+    """A backend whose solver cannot be stopped from within, and which says beforehand how long it may take.
+
+    Above a second it is asked in a process of its own, which can be ended. It is sent there as a pickle; one that this
+    process cannot load, such as a class of a script, is asked in a thread.
+    """
+
+    def seconds(self, program: Program, options: Mapping[str, Any]) -> float:
+        """About how many seconds the solver will take."""
         ...
 
 
@@ -166,20 +192,30 @@ def ask(backend: Backend, program: Program, options: Mapping[str, Any]) -> Claim
     """Call a backend, and turn whatever comes back into a claim of the right shape.
 
     A solver's own exception, an answer that is no claim, or arrays that do not fit the program are claims of failure,
-    with the reason: nothing behind this door has to ask again.
+    with the reason: nothing behind this door has to ask again. The backend has what is left of the call's time, by its
+    own option ``time_limit`` if it has one; when that is over, or the caller is interrupted, it is stopped or left.
 
     Raises
     ------
     InputError, BackendError
         The options are wrong, or the backend cannot take the program.
     """
+    patience = in_force()
+    if patience.is_over:
+        return _stopped(backend)
+    if "time_limit" in backend.options and math.isfinite(patience.remaining):
+        options = {**options, "time_limit": min(patience.remaining or _SOON, options.get("time_limit", math.inf))}
     try:
-        answer = backend.solve(program, options)
-    except (InputError, BackendError):
-        raise
-    except Exception as error:  # of whatever type: a solver's exception is its answer
-        log.warning("backend %s raised", backend.name, exc_info=True)
-        return Claim(Claimed.ERROR, backend.name, "", f"{type(error).__name__}: {error}")
+        answer = _answer(backend, program, options)
+    except Stopped:
+        return _stopped(backend)
+    if isinstance(answer, InputError | BackendError):
+        raise answer
+    if isinstance(answer, Exception):  # of whatever type: a solver's exception is its answer
+        if patience.is_over:  # what ended it was us
+            return _stopped(backend)
+        log.warning("backend %s raised", backend.name, exc_info=answer)
+        return Claim(Claimed.ERROR, backend.name, "", f"{type(answer).__name__}: {answer}")
     if not isinstance(answer, Claim) or not isinstance(answer.status, Claimed):
         return Claim(
             Claimed.ERROR, backend.name, "", f"the backend returned {type(answer).__name__}, not a Claim with a status"
@@ -195,6 +231,29 @@ def ask(backend: Backend, program: Program, options: Mapping[str, Any]) -> Claim
         return Claim(Claimed.ERROR, backend.name, str(answer.version), reason)
     y = np.zeros(0) if y is None else y
     return Claim(answer.status, *words, x, y, objective, tolerances, seconds)
+
+
+def _answer(backend: Backend, program: Program, options: Mapping[str, Any]) -> Any:
+    """What the backend returns, or its exception: from a thread, or a process where it may last and cannot be stopped.
+
+    An exception that is raised here is not the backend's but that of a listener who hears of the progress.
+    """
+
+    def work() -> Any:
+        try:
+            return backend.solve(program, options)
+        except Exception as error:
+            return error
+
+    if isinstance(backend, Estimating) and backend.seconds(program, options) > _SECONDS:
+        with contextlib.suppress(ElsewhereError):  # a thread will have to do
+            return ask_child(backend, program, options)
+    return wait_for(work)
+
+
+def _stopped(backend: Backend) -> Claim:
+    """What a backend said by the time that nobody waited any more."""
+    return Claim(Claimed.LIMIT, backend.name, "", f"stopped by dpopt at the end of {in_force().reason}")
 
 
 def _vector(values: Any, size: int) -> np.ndarray | None:

@@ -24,6 +24,7 @@ from dpopt.backends._conformance_cases import CASES
 from dpopt.backends._shared import worst_violation
 from dpopt.backends.base import Backend, Claim, Claimed
 from dpopt.errors import InputError
+from dpopt.patience import Stopped, in_force, running
 from dpopt.program.program import Program
 
 __all__ = ["CASES", "Capability", "Case", "CaseResult", "Outcome", "check_claim", "run_case", "run_conformance"]
@@ -61,7 +62,7 @@ def run_conformance(
     tolerance: float = 1e-6,
     cases: tuple[Case, ...] = CASES,
 ) -> list[CaseResult]:
-    """Run every case on `backend`, and the check that an unknown option is refused.
+    """Run every case on `backend`, and the checks that an unknown option is refused and an early end is no failure.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ def run_conformance(
         Which cases to run.
     """
     results = [run_case(backend, case, options, tolerance=tolerance) for case in cases]
-    return [*results, _run_unknown_option(backend)]
+    return [*results, _run_cancelled(backend, options, tolerance), _run_unknown_option(backend)]
 
 
 def run_case(
@@ -210,14 +211,41 @@ def _stationarity_error(program: Program, x: np.ndarray, y: np.ndarray) -> float
     return float(np.max(error, initial=0.0))
 
 
-def _run_unknown_option(backend: Backend) -> CaseResult:
-    """An unknown option must be refused with `InputError`, not ignored."""
-    name = "unknown-option"
+def _supported_case(name: str, backend: Backend) -> Case | CaseResult:
+    """Any case that the backend takes, or why there is none."""
     if not backend.availability().available:
         return CaseResult(name, backend.name, Outcome.UNAVAILABLE, backend.availability().reason)
     case = next((case for case in CASES if backend.supports(case.program).supported), None)
-    if case is None:
-        return CaseResult(name, backend.name, Outcome.UNSUPPORTED, "the backend supports none of the cases")
+    return case or CaseResult(name, backend.name, Outcome.UNSUPPORTED, "the backend supports none of the cases")
+
+
+def _run_cancelled(backend: Backend, options: Mapping[str, Any] | None, tolerance: float) -> CaseResult:
+    """When nobody waits any more: `Stopped`, a claim that says limit, or a right answer all the same."""
+    name = "cancelled"
+    case = _supported_case(name, backend)
+    if isinstance(case, CaseResult):
+        return case
+    patience = in_force().for_worker()
+    patience.cancel()
+    try:
+        with running(patience):
+            claim = backend.solve(case.program, dict(options or {}))
+    except Stopped:
+        return CaseResult(name, backend.name, Outcome.PASSED, "stopped at a checkpoint")
+    except Exception as error:  # to be stopped is no failure of the solver's
+        words = f"raised {type(error).__name__}: {error}; right is Stopped, or a claim"
+        return CaseResult(name, backend.name, Outcome.FAILED, words)
+    complaints = [] if claim.status is Claimed.LIMIT else check_claim(case, claim, tolerance=tolerance)
+    outcome = Outcome.FAILED if complaints else Outcome.PASSED
+    return CaseResult(name, backend.name, outcome, "; ".join(complaints) or f"claims {claim.status.value}", claim)
+
+
+def _run_unknown_option(backend: Backend) -> CaseResult:
+    """An unknown option must be refused with `InputError`, not ignored."""
+    name = "unknown-option"
+    case = _supported_case(name, backend)
+    if isinstance(case, CaseResult):
+        return case
     try:
         backend.solve(case.program, {"an_option_that_nobody_has": 1})
     except InputError:

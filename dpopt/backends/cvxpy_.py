@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
+from math import isinf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from dpopt.backends._quiet import quiet
 from dpopt.backends._scaling import tame
 from dpopt.backends._shared import (
     claim_without_columns,
+    estimate,
     package_versions,
     require,
     require_available,
@@ -23,6 +25,7 @@ from dpopt.backends._shared import (
 )
 from dpopt.backends.base import Availability, Claim, Claimed, Option, Support, installed, read_options
 from dpopt.errors import BackendError, InputError
+from dpopt.patience import in_force
 from dpopt.program.program import Program
 
 __all__ = ["Cvxpy"]
@@ -85,7 +88,7 @@ class Cvxpy:
         "solver": Option(str, "CLARABEL", "any solver that cvxpy.installed_solvers() names"),
         "tolerance": Option(float, 0.0, "gap and residual tolerance; 0 for ours: 1e-10 for Clarabel, 1e-9 for SCS"),
         "iterations": Option(int, 0, "iteration limit; 0 for ours: 500 for Clarabel, 200000 for SCS"),
-        "time_limit": Option(float, float("inf"), "seconds after which the solver stops"),
+        "time_limit": Option(float, float("inf"), "seconds after which the solver stops (Clarabel and SCS only)"),
     }
 
     def availability(self) -> Availability:
@@ -99,6 +102,10 @@ class Cvxpy:
         if program.has_integers:
             return Support(False, "the default solver takes no integer columns; use 'highs', or solver='SCIPY'")
         return Support(True, "entropy through an exponential cone" if program.has_entropy else "a linear program")
+
+    def seconds(self, program: Program, options: Mapping[str, Any]) -> float:
+        """About how long it takes, since none of its solvers can be stopped: 0.6 s for 79,000 entries with Clarabel."""
+        return estimate(program, entries_a_second=20_000 if options.get("solver") == "SCS" else 100_000)
 
     def solve(self, program: Program, options: Mapping[str, Any]) -> Claim:
         """Answer the program; see `dpopt.backends.base.Backend`."""
@@ -149,7 +156,7 @@ def _settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, floa
         raise InputError("options", "tolerance and iterations must be at least 0, and time_limit above 0")
     known = SETTINGS.get(solver)
     if known is None:
-        if values["tolerance"] or values["iterations"] or limited:
+        if values["tolerance"] or values["iterations"] or (limited and isinf(in_force().remaining)):
             raise InputError("options", f"tolerance, iterations and time_limit cannot be set for solver {solver!r}")
         return {}, {}
     tolerance = values["tolerance"] or known.tolerance

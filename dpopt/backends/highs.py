@@ -14,6 +14,7 @@ from dpopt.backends._scaling import tame
 from dpopt.backends._shared import claim_without_columns, package_versions, require, supports_linear
 from dpopt.backends.base import Availability, Claim, Claimed, Option, Support, installed, read_options
 from dpopt.errors import InputError
+from dpopt.patience import in_force
 from dpopt.program.program import Program
 
 __all__ = ["Highs"]
@@ -95,6 +96,7 @@ class Highs:
         if program.cost.size == 0:
             return claim_without_columns(program, backend=self.name, version=version, tolerances=tolerances)
         scaled, scaling = tame(program, threshold=SMALLEST_COEFFICIENT)
+        _let_stop(_core, solver)
         started = time.perf_counter()
         passed = solver.passModel(_model(_core, scaled))
         ran = solver.run() if passed != _core.HighsStatus.kError else passed
@@ -113,6 +115,20 @@ def _set_options(solver: Any, values: Mapping[str, Any]) -> None:
         if accepted.name != "kOk":
             _, in_force = solver.getOptionValue(name)
             raise InputError(f"options.{name}", f"HiGHS refuses {value!r}; in force would stay {in_force!r}")
+
+
+def _let_stop(core: Any, solver: Any) -> None:
+    """Have HiGHS ask now and then whether its answer is still wanted, in all of its algorithms."""
+    patience = in_force()
+
+    def ask(kind: Any, message: str, out: Any, into: Any, data: Any) -> None:
+        if patience.is_over:
+            into.user_interrupt = True
+
+    kinds = core.cb.HighsCallbackType
+    solver.setCallback(ask, None)
+    for kind in (kinds.kCallbackSimplexInterrupt, kinds.kCallbackIpmInterrupt, kinds.kCallbackMipInterrupt):
+        solver.startCallback(kind)
 
 
 def _model(core: Any, program: Program) -> Any:

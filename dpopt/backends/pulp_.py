@@ -15,6 +15,7 @@ from dpopt.backends._quiet import quiet
 from dpopt.backends._scaling import tame
 from dpopt.backends._shared import (
     claim_without_columns,
+    estimate,
     package_versions,
     require,
     split_sides,
@@ -64,6 +65,10 @@ class Pulp:
     def supports(self, program: Program) -> Support:
         """Linear and mixed integer linear programs."""
         return supports_linear(program, name=self.name)
+
+    def seconds(self, program: Program, options: Mapping[str, Any]) -> float:
+        """About how long it takes; what is killed is PuLP with its solver and their files."""
+        return estimate(program, entries_a_second=100_000)
 
     def solve(self, program: Program, options: Mapping[str, Any]) -> Claim:
         """Answer the program; see `dpopt.backends.base.Backend`."""

@@ -20,6 +20,7 @@ from dpopt.checker.stated import Chain, Enclosures, Family
 from dpopt.checker.statement import Statement
 from dpopt.errors import CertificateError
 from dpopt.lattice_function import LatticeFunction, Polynomial, geometric_sum, shifted
+from dpopt.patience import checkpoint, patiently
 
 __all__ = ["proved_bound"]
 
@@ -74,6 +75,7 @@ def _allowed(
     alive: Sequence[int] = [k for k in range(total.low, total.low + len(total.values)) if k not in zeros]
     known = -1
     while window is not None and len(alive) != known:
+        checkpoint()
         known = len(alive)
         for family in constraints:
             alive = family.narrowed(alive)
@@ -180,6 +182,6 @@ def _chain_sums(
     count = len(outward)
     numerators, denominator = LatticeFunction.polynomial(further).integers(count - shift, count - 1)
     sums = [0] * (count - shift) + [n * unit // denominator for n in numerators]
-    for x in reversed(range(count - shift)):
+    for x in patiently(reversed(range(count - shift))):
         sums[x] = fine * (outward[x + shift] + sums[x + shift]) // growth
     return sums, _infimum(tuple(further), count)

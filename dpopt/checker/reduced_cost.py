@@ -17,6 +17,7 @@ from dpopt.checker.reading import MAX_POINTS
 from dpopt.checker.sums import affordable
 from dpopt.errors import CertificateError
 from dpopt.lattice_function import LatticeFunction, Polynomial
+from dpopt.patience import patiently
 
 __all__ = ["ReducedCost", "Total", "Weights"]
 
@@ -114,11 +115,11 @@ class ReducedCost:
                     values[i - low] += y * self.fine
                 if low <= j <= high:
                     values[j - low] -= y * growth
-        for weights, shift, growth in self._events:
+        for weights, shift, growth in patiently(self._events, every=1):
             here, ahead = weights.spread(low, count), weights.spread(low + shift, count)
             values = [v + self.fine * w - growth * x for v, w, x in zip(values, here, ahead, strict=True)]
         values = [v * (unit // small) for v in values]
-        for function, factor in self._functions:
+        for function, factor in patiently(self._functions, every=1):
             numerators, denominator = function.integers(low, high)
             weight = factor.numerator * (unit // (denominator * factor.denominator))
             values = [v + n * weight for v, n in zip(values, numerators, strict=True)]

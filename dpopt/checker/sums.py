@@ -19,6 +19,7 @@ from dpopt.checker.law import Law
 from dpopt.checker.reading import brief
 from dpopt.errors import CertificateError
 from dpopt.lattice_function import LatticeFunction
+from dpopt.patience import patiently
 
 __all__ = [
     "BITS",
@@ -146,7 +147,7 @@ def worst_hockey_stick(law: Law, factor: Fraction, shift: int) -> Fraction:
     left_rest, right_rest = left.denominator - left.numerator, right.denominator - right.numerator
     one_way = left == right and law.weights == law.weights[::-1]
     worst = 0
-    for s in shifts:
+    for s in patiently(shifts, every=1):
         forward = ours[shift : shift + n + s], theirs[shift - s : shift + n]
         backward = ours[shift - s : shift + n], theirs[shift : shift + n + s]
         for here, there in (forward,) if one_way else (forward, backward):

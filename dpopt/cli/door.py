@@ -1,7 +1,8 @@
 """The door of the command line: the application, what a command returns, and how anything ends.
 
 Exit status: 0 verified optimal or feasible (`verify`: the certificate holds); 1 proved infeasible, or failed (`verify`:
-it does not hold); 2 bad input, with one line on standard error; 130 interrupted.
+it does not hold); 2 bad input, with one line on standard error; 130 interrupted, with one line that says what was
+proved by then.
 """
 
 from __future__ import annotations
@@ -13,17 +14,33 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperGroup
 
 from dpopt.errors import DpoptError, NotVerifiedError
 from dpopt.plugins import raised_by_plugin
 
-__all__ = ["NOT_PROVED", "PROVED", "Result", "app", "main"]
+__all__ = ["NOT_PROVED", "PROVED", "Result", "app", "main", "say"]
+
+
+class _Commands(TyperGroup):
+    """The commands; an interrupt says what it has to say before the parser takes it for any other exit."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            notes = getattr(interrupt, "__notes__", None) or ["interrupted"]
+            say("; ".join(note.removeprefix("dpopt: ") for note in notes))
+            raise typer.Exit(INTERRUPTED) from None
+
 
 app = typer.Typer(
     name="dpopt",
+    cls=_Commands,
     help="Optimal noise for differential privacy: a solver claims, dpopt proves.",
     add_completion=False,
     rich_markup_mode=None,
@@ -102,7 +119,7 @@ def _show(result: Result | None) -> int:
     if result is None:
         return PROVED
     if result.note:
-        print(f"dpopt: {_one_line(result.note)}", file=sys.stderr)
+        say(result.note)
     try:
         if isinstance(result.text, bytes):
             sys.stdout.buffer.write(result.text)
@@ -118,9 +135,14 @@ def _show(result: Result | None) -> int:
 
 
 def _complain(message: str, status: int) -> int:
-    """One line on standard error."""
-    print(f"dpopt: error: {_one_line(message)}", file=sys.stderr)
+    """One line about an error."""
+    say(f"error: {message}")
     return status
+
+
+def say(text: str) -> None:
+    """One line on standard error."""
+    print(f"dpopt: {_one_line(text)}", file=sys.stderr, flush=True)
 
 
 def _one_line(text: str) -> str:

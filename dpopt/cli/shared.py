@@ -6,27 +6,31 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from dpopt.cli.door import NOT_PROVED, PROVED, Result
+from dpopt.cli.door import NOT_PROVED, PROVED, Result, say
 from dpopt.cli.files import STANDARD, Outputs, name_of, read_input
-from dpopt.errors import InputError
+from dpopt.errors import InputError, NotVerifiedError
 from dpopt.plugins import load_plugin
 
 if TYPE_CHECKING:
+    from dpopt.patience import Progress
     from dpopt.solution import Solution
 
 __all__ = [
     "Json",
     "Plugins",
+    "TimeLimit",
+    "Verbose",
     "is_proved",
     "json_text",
     "load_plugins",
     "needs_ascii",
+    "not_written",
     "progress",
     "read_options",
     "read_question",
@@ -44,6 +48,12 @@ Plugins = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+TimeLimit = Annotated[
+    float | None, typer.Option("--time-limit", metavar="SECONDS", help="What is proved by then is the answer.")
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="Where there is no terminal, a line a second on standard error.")
+]
 
 
 # --- reading what was typed ------------------------------------------------------------------------------------------
@@ -128,12 +138,64 @@ def needs_ascii(stream: TextIO) -> bool:
 
 
 @contextlib.contextmanager
-def progress(what: str) -> Iterator[None]:
-    """A spinner on standard error, when a person is looking at it."""
-    if not sys.stderr.isatty():
+def not_written(path: Path | None) -> Iterator[None]:
+    """Have an interrupt say that a wanted file was not written."""
+    try:
         yield
-        return
-    from rich.console import Console
+    except KeyboardInterrupt as interrupt:
+        if path is not None:
+            interrupt.add_note(f"{path} was not written")
+        raise
 
-    with Console(stderr=True).status(what):
-        yield
+
+@contextlib.contextmanager
+def progress(
+    what: str, verbose: bool = False, seconds: float | None = None
+) -> Iterator[Callable[[Progress], None] | None]:
+    """A spinner on standard error when a person is looking at it, and with `verbose` a line a second when none is.
+
+    What comes is the callback for a call that tells how far it is, None where nobody listens. Whatever is called within
+    is heard, and has so many `seconds`.
+
+    Raises
+    ------
+    NotVerifiedError
+        They were over, and what was called has nothing to show for them.
+    """
+    from dpopt.patience import Stopped, limited, read_time_limit, tell_interrupted
+
+    with _spinner(what, verbose) as tell, limited(read_time_limit(seconds, "--time-limit"), tell):
+        try:
+            yield tell
+        except Stopped as stop:
+            raise NotVerifiedError(f"{stop} ended it, {what}, before anything was proved") from None
+        except KeyboardInterrupt as interrupt:
+            if not getattr(interrupt, "__notes__", None):
+                tell_interrupted(interrupt, what)
+            raise
+
+
+@contextlib.contextmanager
+def _spinner(what: str, verbose: bool) -> Iterator[Callable[[Progress], None] | None]:
+    if sys.stderr.isatty():
+        from rich.console import Console
+
+        with Console(stderr=True).status(what) as status:
+            yield lambda now: status.update(f"{what}: {now}")
+    elif verbose:
+        say(what)
+        yield _Lines()
+    else:
+        yield None
+
+
+class _Lines:
+    """A line a second."""
+
+    def __init__(self) -> None:
+        self.next = 1.0
+
+    def __call__(self, now: Progress) -> None:
+        if now.seconds >= self.next:
+            self.next = now.seconds + 1
+            say(str(now))

@@ -15,9 +15,12 @@ from dpopt.cli.files import Force, Outputs, name_of, read_input, require_one_sta
 from dpopt.cli.shared import (
     Json,
     Plugins,
+    TimeLimit,
+    Verbose,
     is_proved,
     json_text,
     load_plugins,
+    not_written,
     progress,
     read_options,
     read_question,
@@ -43,6 +46,8 @@ def solve(
         Path | None, typer.Option(metavar="OUT", readable=False, help="Write the certificate here.")
     ] = None,
     force: Force = False,
+    time_limit: TimeLimit = None,
+    verbose: Verbose = False,
     plugin: Plugins = None,
 ) -> Result:
     """Solve a problem or target and print what is proved."""
@@ -52,8 +57,9 @@ def solve(
     options = read_options(option or [])
     outputs = Outputs({"--certificate": certificate}, force=force, inputs=[file], as_json=as_json)
     question = read_question(file)
-    with progress(f"solving {name_of(file)} with {backend}"):
-        solution = dpopt.solve(question, backend, options=options)
+    tell_of = progress(f"solving {name_of(file)} with {backend}", verbose, time_limit)
+    with tell_of as tell, not_written(certificate):
+        solution = dpopt.solve(question, backend, options=options, time_limit=time_limit, progress=tell)
     return solution_result(solution, outputs, as_json)
 
 
@@ -127,9 +133,11 @@ def compare(
         ),
     ] = None,
     as_json: Json = False,
+    time_limit: TimeLimit = None,
+    verbose: Verbose = False,
     plugin: Plugins = None,
 ) -> Result:
-    """Put problems to several backends: what each claims, and what dpopt proves from it."""
+    """Put problems to several backends: what each claims, and what dpopt proves from it; a time limit is for each."""
     import dpopt
 
     load_plugins(plugin)
@@ -142,9 +150,9 @@ def compare(
     options = _options_by_backend(read_options(option or []), names)
     found = []
     for file, problem in problems:
-        with progress(f"comparing backends on {name_of(file)}"):
+        with progress(f"comparing backends on {name_of(file)}", verbose, time_limit) as tell:
             try:
-                found.append(dpopt.compare(problem, names, options))
+                found.append(dpopt.compare(problem, names, options, time_limit=time_limit, progress=tell))
             except InputError as error:
                 raise error.inside(name_of(file)) from None
     proved = all(any(is_proved(row.verified) for row in comparison.rows) for comparison in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,16 @@ import typer
 
 from dpopt.cli.door import NOT_PROVED, PROVED, Result, app
 from dpopt.cli.files import Force, Outputs
-from dpopt.cli.shared import Json, is_proved, json_text, progress, solution_result
+from dpopt.cli.shared import (
+    Json,
+    TimeLimit,
+    Verbose,
+    is_proved,
+    json_text,
+    not_written,
+    progress,
+    solution_result,
+)
 from dpopt.cli.sources import Backend, Sensitivity, read_half_width, read_moves
 from dpopt.errors import InputError
 
@@ -45,11 +55,13 @@ def target(
     ] = None,
     force: Force = False,
     as_json: Json = False,
+    time_limit: TimeLimit = None,
+    verbose: Verbose = False,
 ) -> Result:
     """The smallest D, and V, that reach (epsilon, delta): three families side by side, or one with its certificate."""
     import dpopt
 
-    asked = _Asked(epsilon, delta, sensitivity, family, backend)
+    asked = _Asked(epsilon, delta, sensitivity, family, backend, verbose, time_limit)
     for option, given in (("--then", then), ("--certificate", certificate)):
         if given is not None and (family is None or half_width is not None or frontier is not None):
             raise InputError(option, "goes with the design of one family: add --family, without --D and --frontier")
@@ -66,7 +78,7 @@ def target(
     if family is None:
         return asked.side_by_side(as_json)
     question = dpopt.target(epsilon=epsilon, delta=delta, family=family, sensitivity=sensitivity, then=then)
-    with progress("searching for the smallest support"):
+    with asked.patiently("searching for the smallest support"), not_written(certificate):
         solution = dpopt.solve(question, backend)
     return solution_result(solution, outputs, as_json)
 
@@ -74,16 +86,30 @@ def target(
 class _Asked:
     """The question, and an answer for each way to put it."""
 
-    def __init__(self, epsilon: str | None, delta: str, sensitivity: str, family: str | None, backend: str) -> None:
+    def __init__(
+        self,
+        epsilon: str | None,
+        delta: str,
+        sensitivity: str,
+        family: str | None,
+        backend: str,
+        verbose: bool,
+        time_limit: float | None,
+    ) -> None:
         self.epsilon, self.delta, self.sensitivity, self.family = epsilon, delta, sensitivity, family
         self.backend = backend
+        self.verbose, self.time_limit = verbose, time_limit
+
+    def patiently(self, what: str) -> contextlib.AbstractContextManager[Any]:
+        """A spinner and the time limit."""
+        return progress(what, self.verbose, self.time_limit)
 
     def side_by_side(self, as_json: bool) -> Result:
         """The three designs; where one is not proved, its reason instead of the table."""
         import dpopt
 
         assert self.epsilon is not None
-        with progress("searching for the smallest supports"):
+        with self.patiently("searching for the smallest supports"):
             found = dpopt.designs(self.epsilon, self.delta, self.sensitivity, backend=self.backend)
             for row in found.rows:
                 if not is_proved(row.solution.verified):
@@ -96,7 +122,7 @@ class _Asked:
 
         assert self.epsilon is not None
         family = self.family or "tablebuilder"
-        with progress("searching for the frontier"):
+        with self.patiently("searching for the frontier"):
             found = dpopt.frontier(
                 self.epsilon, self.delta, self.sensitivity, family=family, points=points, backend=self.backend
             )
@@ -117,7 +143,7 @@ class _Asked:
             return _answer({**question, "V": variance}, "epsilon", least, as_json)
         assert self.epsilon is not None
         family = self.family or "tablebuilder"
-        with progress("searching for the least variance"):
+        with self.patiently("searching for the least variance"):
             found = dpopt.least_variance(
                 D=D,
                 epsilon=self.epsilon,

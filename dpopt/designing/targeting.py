@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from math import inf, log
-from time import perf_counter
 from typing import Any
 
 from dpopt import checker
 from dpopt.arithmetic import Enclosure, exp_enclosure
-from dpopt.backends.base import Claimed, read_given, read_options
+from dpopt.backends.base import Claimed, read_options
 from dpopt.backends.registry import read_backend
 from dpopt.checker.statement import FORMAT
 from dpopt.checker.target import design_problem, member_pmf, precision, refutation_problem
 from dpopt.errors import CertificateError
 from dpopt.family.members import analytic_rate, breakpoints, delta_exceeds, reaching_rate, worst_tail
+from dpopt.patience import Phase, Stopped, checkpoint, in_force, tell_interrupted
 from dpopt.pmf import Pmf
 from dpopt.problem.parts import Check
 from dpopt.problem.problem import Problem
@@ -36,22 +36,23 @@ _CLOSED_FORM = "closed form"
 
 
 @answer.register
-def solve_target(target: Target, backend: Any = "auto", *, options: Mapping[str, Any] | None = None) -> Solution:
+def solve_target(target: Target, backend: Any, *, options: dict[str, Any]) -> Solution:
     """Answer a target: the smallest D of its family, and the design that `then` asks for."""
     chosen = read_backend(backend)
-    read_options(chosen, read_given(options))
-    started = perf_counter()
+    read_options(chosen, options)
+    name, patience = backend if isinstance(backend, str) else backend.name, in_force()
     search = _Search(target, backend, options)
     try:
-        if target.family is Family.ANY:
-            statement, verified_by = search.any_pmf()
-        else:
-            statement, verified_by = search.member(), _CLOSED_FORM
-        certificate = checker.certify(statement)
+        certificate, verified_by = search.certificate_of_all()
     except (_NoDesign, CertificateError) as error:
-        name = backend if isinstance(backend, str) else backend.name
-        return _failed(target, name, str(error), perf_counter() - started)
-    return _solution(target, certificate, verified_by, perf_counter() - started)
+        return _failed(target, name, str(error), patience.seconds, Claimed.ERROR)
+    except Stopped as stop:
+        reason = f"{stop} ended the search while {patience.doing}, before anything was proved"
+        return _failed(target, name, reason, patience.seconds, Claimed.LIMIT)
+    except KeyboardInterrupt as interrupt:
+        tell_interrupted(interrupt, f"proved by then: nothing ({patience.doing})")
+        raise
+    return _solution(target, certificate, verified_by, patience.seconds)
 
 
 class _NoDesign(Exception):
@@ -64,6 +65,15 @@ class _Search:
     def __init__(self, target: Target, backend: Any, options: Mapping[str, Any] | None) -> None:
         self.target, self.backend, self.options = target, backend, options
         self.epsilon, self.shift, self.delta = target.epsilon, target.shift, target.delta
+
+    def certificate_of_all(self) -> tuple[dict[str, Any], str]:
+        """The certificate, and who answered."""
+        if self.target.family is Family.ANY:
+            statement, verified_by = self.any_pmf()
+        else:
+            statement, verified_by = self.member(), _CLOSED_FORM
+        in_force().tell(Phase.SEARCH, f"proving that D = {statement['D']} is the smallest")
+        return checker.certify(statement), verified_by
 
     # --- members of the family -----------------------------------------------------------------------------------
 
@@ -156,6 +166,7 @@ class _Search:
         if self.shift == 1 and problem["objective"]["type"] == "min-delta":
             return smallest_delta_certificate(problem, half_width, self.epsilon), _CLOSED_FORM
         solution = solve(Problem.from_dict(problem), self.backend, options=self.options)
+        checkpoint()
         if solution.verified not in (Verified.OPTIMAL, Verified.FEASIBLE):
             raise _NoDesign(f"at D = {half_width}: {solution.message}")
         return dict(solution.certificate.data), solution.backend
@@ -174,6 +185,7 @@ def log_delta(half_width: int, rate: Fraction, epsilon: Fraction, shift: int) ->
     """
     import numpy as np
 
+    checkpoint()
     gamma = float(rate)
     start = worst_tail(half_width, rate, epsilon, shift)
     z = np.arange(start, half_width + 1, dtype=float)
@@ -273,20 +285,26 @@ def _bracket(
 
 def least(works: Callable[[int], bool], guess: int) -> int:
     """The least D >= 0 that works, for a property that stays once it holds; `guess` only saves steps."""
+
+    def tried(half_width: int) -> bool:
+        checkpoint()
+        in_force().tell(Phase.SEARCH, f"looking for the smallest D, at {half_width}")
+        return works(half_width)
+
     high = max(guess, 1)
-    while not works(high):
+    while not tried(high):
         high *= 2
         if high > 1_000_000:
             raise _NoDesign("no support up to [-1000000, 1000000] reaches the target; choose a larger epsilon or delta")
     low = -1
     step = 1
-    while high - step > low and works(high - step):  # gallop downwards from a guess that is usually close
+    while high - step > low and tried(high - step):  # gallop downwards from a guess that is usually close
         high -= step
         step *= 2
     low = max(low, high - step)
     while high - low > 1:
         middle = (low + high) // 2
-        if works(middle):
+        if tried(middle):
             high = middle
         else:
             low = middle
@@ -347,12 +365,12 @@ def _solution(target: Target, certificate: dict[str, Any], backend: str, seconds
     )
 
 
-def _failed(target: Target, backend: str, reason: str, seconds: float) -> Solution:
+def _failed(target: Target, backend: str, reason: str, seconds: float, claimed: Claimed) -> Solution:
     return Solution(
         problem=target,
         backend=backend,
         backend_reason="",
-        claimed=Claimed.ERROR,
+        claimed=claimed,
         verified=Verified.FAILED,
         message=reason,
         certificate=Certificate({}),

@@ -42,6 +42,7 @@ from flint import arb
 from dpopt.arithmetic import ball, round_scaled
 from dpopt.balls import at_precision, decided
 from dpopt.errors import InputError
+from dpopt.patience import patiently
 from dpopt.pmf import Pmf
 
 __all__ = [
@@ -153,7 +154,7 @@ class IdealMember:
 
     def variance(self) -> arb:
         """Equation (24)."""
-        return 2 * sum((mass * (z * z) for z, mass in enumerate(self.masses)), arb(0)) / self.total
+        return 2 * sum((mass * (z * z) for z, mass in enumerate(patiently(self.masses))), arb(0)) / self.total
 
 
 def delta_exceeds(half_width: int, rate: Fraction, epsilon: Fraction, shift: int, level: Fraction) -> bool:
@@ -271,7 +272,7 @@ def _masses(half_width: int, rate: arb) -> list[arb]:
     factor = (-rate).exp()
     square, ratio, mass = factor * factor, factor, arb(1)
     found = []
-    for _ in range(half_width + 1):
+    for _ in patiently(range(half_width + 1)):
         found.append(mass)
         mass = mass * ratio
         ratio = ratio * square

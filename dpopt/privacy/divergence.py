@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from dpopt.arithmetic import Enclosure, Number, exact_integer, exact_nonnegative, exp_enclosure, is_at_most_exp
 from dpopt.errors import InputError
+from dpopt.patience import patiently
 from dpopt.pmf import Pmf, read_pmf
 from dpopt.privacy.enclosed import enclosed_delta, is_long
 from dpopt.privacy.ratios import is_too_long, largest_ratio_pair
@@ -59,7 +60,8 @@ def _moved(weights: Sequence[int], shift: int) -> list[int]:
 def worst_hockey_stick(pmf: Pmf, factor: Fraction, shift: int) -> Fraction:
     """The largest hockey-stick divergence over all shifts 1..`shift`, both directions."""
     directions = (1,) if pmf.is_symmetric else (1, -1)
-    return max(hockey_stick(pmf, factor, sign * s) for s in deciding_shifts(pmf, shift) for sign in directions)
+    shifts = patiently(deciding_shifts(pmf, shift), every=1)
+    return max(hockey_stick(pmf, factor, sign * s) for s in shifts for sign in directions)
 
 
 def delta(pmf: Pmf, epsilon: Number, sensitivity: Number = 1, *, bits: int = 128) -> Enclosure:

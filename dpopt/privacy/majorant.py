@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from fractions import Fraction
 
+from dpopt.patience import patiently
+
 __all__ = ["least_majorant"]
 
 
@@ -31,7 +33,7 @@ def _sweep(weights: Sequence[int], numerator: int, denominator: int, shift: int)
     """One direction: each point at least g(maximum of the `shift` results before it), with a monotone queue."""
     result: list[int] = []
     queue: deque[int] = deque()
-    for k, weight in enumerate(weights):
+    for k, weight in enumerate(patiently(weights)):
         least = weight
         if queue:
             if queue[0] < k - shift:

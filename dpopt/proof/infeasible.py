@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -12,11 +12,13 @@ import numpy as np
 
 from dpopt.backends.base import Backend, ask
 from dpopt.backends.registry import get_backend
+from dpopt.patience import checkpoint
+from dpopt.problem.problem import Problem
 from dpopt.program.formulate import Formulation, chain_owner, formulate
 from dpopt.program.reductions import Reduction, elastic, reduce
 from dpopt.proof.prove import Outcome, Verified, farkas
 
-__all__ = ["find_conflict", "strictly_feasible"]
+__all__ = ["conflicts", "strictly_feasible"]
 
 log = logging.getLogger(__name__)
 
@@ -24,27 +26,30 @@ _NEAR = 1e-6  # far below the room that is left
 _ROOMS = (Fraction(1, 8), Fraction(1, 64), Fraction(1, 1024), Fraction(1, 1 << 20))
 
 
-def find_conflict(
-    formulation: Formulation, backend: Backend, options: Mapping[str, Any] | None = None
-) -> Outcome | None:
-    """A proof that the constraints contradict each other, with an irreducible conflicting set; None if not found.
+def conflicts(formulation: Formulation, backend: Backend) -> Iterator[Outcome]:
+    """Proofs that the constraints contradict each other, of ever smaller sets; the last one is irreducible.
 
     Deletion filter: a constraint leaves the set when the rest is still proved infeasible. A variance is centred at the
-    mean that another constraint fixes, and so leaves with it. Of the caller's `options`, the time limit of a solver's
-    run holds here as well.
+    mean that another constraint fixes, and so leaves with it. There is none where the first proof is not found.
     """
     problem = formulation.problem
     kept = list(range(len(problem.constraints)))
-    certificate = _proof(formulation, kept, backend, options)
+    certificate = _proof(formulation, kept, backend)
     if certificate is None:
-        return None
+        return
+    yield _outcome(problem, kept, certificate)
     centred = {i for i, constraint in enumerate(problem.constraints) if constraint.is_centred}
     for index in list(kept):
         leaving = {index} | (centred if index == problem.centring else set())
         rest = [i for i in kept if i not in leaving]
-        smaller = _proof(formulation, rest, backend, options) if index in kept else None
+        smaller = _proof(formulation, rest, backend) if index in kept else None
         if smaller is not None:
-            kept, certificate = rest, smaller
+            kept = rest
+            yield _outcome(problem, kept, smaller)
+
+
+def _outcome(problem: Problem, kept: Sequence[int], certificate: dict[str, Any]) -> Outcome:
+    """A proof in words: which constraints exclude each other."""
     conflict = tuple(problem.constraint_names[i] for i in kept)
     if not conflict:
         reason = "no pmf exists on this support"
@@ -54,9 +59,7 @@ def find_conflict(
     return Outcome(Verified.INFEASIBLE, reason, certificate, conflict=conflict)
 
 
-def _proof(
-    formulation: Formulation, keep: Collection[int], backend: Backend, options: Mapping[str, Any] | None
-) -> dict[str, Any] | None:
+def _proof(formulation: Formulation, keep: Collection[int], backend: Backend) -> dict[str, Any] | None:
     """A Farkas certificate from the elastic phase 1 over the kept constraints."""
     core = formulation.core
     if core.closure is not None and chain_owner(formulation.problem) not in keep:
@@ -68,8 +71,8 @@ def _proof(
         reduction = reduce(phase, scaled=scaled)
         program = elastic(reduction.program)
         solver = backend if backend.supports(program).supported else get_backend("highs")
-        limit = {k: v for k, v in (options or {}).items() if k == "time_limit" and k in solver.options}
-        claim = ask(solver, program, limit)
+        checkpoint()
+        claim = ask(solver, program, {})
         if claim.y.size and claim.objective > 1e-12:
             certificate = farkas(phase, reduction.multipliers(claim.y))
             if certificate is not None:
@@ -83,6 +86,7 @@ def strictly_feasible(formulation: Formulation, backend: Backend) -> np.ndarray 
     It is the optimum of the tightened program, so that mixing a little of it in costs little.
     """
     for room in _ROOMS:
+        checkpoint()
         inner = formulate(formulation.problem, formulation.core, tighten=room)
         found = _met(inner, reduce(inner), backend)
         if found is None:  # any point with room will do: a linear program without cost, from a solver we know

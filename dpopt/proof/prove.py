@@ -17,6 +17,7 @@ import numpy as np
 
 from dpopt import checker
 from dpopt.errors import CertificateError
+from dpopt.patience import Phase, checkpoint, in_force
 from dpopt.program.formulate import Formulation
 from dpopt.program.program import BlockKind
 from dpopt.proof.multipliers import multipliers, statement
@@ -65,6 +66,11 @@ class Outcome:
         return Fraction(self.certificate["derived"]["value"][1])
 
     @property
+    def lower(self) -> Fraction:
+        """The lower end of the proved objective."""
+        return Fraction(self.certificate["derived"]["value"][0])
+
+    @property
     def gap(self) -> Fraction | None:
         """The largest possible distance between value and bound."""
         value, bound = self.certificate.get("derived", {}).get("value"), self.bound
@@ -95,12 +101,14 @@ def prove_point(
         A strictly feasible pmf over the core, or None.
     """
     started = perf_counter()
+    in_force().tell(Phase.REPAIR, "making the pmf exact")
     try:
         x, y = _polished(formulation, x, y)
         repaired = repair(formulation, x, centre)
     except RepairFailed as error:
         return Outcome(Verified.FAILED, str(error), seconds={"repair": perf_counter() - started})
     middle = perf_counter()
+    in_force().tell(Phase.BOUND, "proving")
     certificate = _certified(formulation, repaired, y)
     seconds = {"repair": middle - started, "bound": perf_counter() - middle}
     if isinstance(certificate, str):
@@ -137,6 +145,7 @@ def _certified(formulation: Formulation, repaired: Repaired, y: np.ndarray) -> d
     except CertificateError as error:
         log.info("the stated multipliers prove nothing: %s", error)
         certificate = None
+    checkpoint()
     try:  # no multipliers at all: the least cost, which no objective that is never negative falls below
         plain = _certify(formulation, repaired, zeros)
     except CertificateError as error:

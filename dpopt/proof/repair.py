@@ -17,6 +17,7 @@ from flint import fmpq, fmpq_mat
 
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
+from dpopt.patience import checkpoint
 from dpopt.pmf import Pmf
 from dpopt.problem.parts import Check
 from dpopt.program.formulate import Formulation, chain_owner
@@ -90,6 +91,7 @@ def repair(formulation: Formulation, x: np.ndarray, centre: Callable[[], np.ndar
     p = sanitised(formulation, x)
     reason, needed = "nothing was tried", 0.0
     for rung in _rungs(formulation, p, centre):
+        checkpoint()
         if 0 < rung.mixed < needed:
             continue
         try:

@@ -21,6 +21,7 @@ import numpy as np
 from dpopt import checker
 from dpopt.distributions import optimal_staircase
 from dpopt.errors import CertificateError, InputError
+from dpopt.patience import checkpoint
 from dpopt.pmf import Pmf
 from dpopt.problem.families.base import Tail
 from dpopt.problem.problem import Problem
@@ -98,6 +99,7 @@ def best_staircase(problem: Problem) -> Pmf | None:
     low, high = 1, shift
     try:
         while high - low >= _ALL:
+            checkpoint()
             left, right = low + (high - low) // 3, high - (high - low) // 3
             low, high = (low, right) if cost(left) <= cost(right) else (left, high)
         return noise(min(range(low, high + 1), key=cost))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from time import perf_counter
@@ -13,9 +13,19 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import maximum_filter1d
 
-from dpopt.backends.base import Backend, Claim, Claimed, read_given
+from dpopt.backends.base import Backend, Claim, Claimed, ask, read_given
 from dpopt.backends.registry import backend_names, read_backend
 from dpopt.errors import BackendError, InputError
+from dpopt.patience import (
+    Phase,
+    Progress,
+    Stopped,
+    checkpoint,
+    in_force,
+    limited,
+    read_time_limit,
+    tell_interrupted,
+)
 from dpopt.problem.families.base import Guarantee
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Target
@@ -24,7 +34,7 @@ from dpopt.proof.prove import Verified
 from dpopt.reading import read_list
 from dpopt.record import Record
 from dpopt.report import title
-from dpopt.solving import solve
+from dpopt.solving import read_limit, solve
 from dpopt.text import aligned
 
 __all__ = ["Comparison", "Row", "compare"]
@@ -101,6 +111,9 @@ def compare(
     problem: Problem,
     backends: Iterable[str | Backend] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    time_limit: float | None = None,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Comparison:
     """Put a problem to several backends, each asked twice.
 
@@ -113,12 +126,16 @@ def compare(
     backends : iterable of str or Backend, optional
         All registered ones by default. One that is unavailable or cannot take the program gets a row that says why.
     options : mapping, optional
-        Options by backend name.
+        Options by backend name; ``time_limit`` among them is for each of that backend's two answers.
+    time_limit : float, optional
+        Seconds for the whole comparison; a backend whose turn does not come gets a row that says so.
+    progress : callable, optional
+        Hears how far it is, as in `solve`.
 
     Raises
     ------
     InputError
-        `problem` is not a problem, or an option is unknown.
+        `problem` is not a problem, an option is unknown, or `time_limit` is not a number above 0.
     BackendError
         A name is not registered.
 
@@ -145,8 +162,17 @@ def compare(
     for name in given:
         if name not in names:
             raise InputError(f"options.{name}", f"names no backend of the comparison ({', '.join(names)})")
-    formulation = formulate(problem, core_for(problem))
-    rows = [b if isinstance(b, Row) else _row(problem, formulation, b, given.get(b.name, {})) for b in found]
+    rows: list[Row] = []
+    with limited(read_time_limit(time_limit), progress):
+        try:
+            formulation = formulate(problem, core_for(problem))
+            for entry in found:
+                rows.append(entry if isinstance(entry, Row) else _row(problem, formulation, entry, given))
+        except Stopped as stop:
+            rows += [Row(name, message=f"not asked: {stop} was over") for name in names[len(rows) :]]
+        except KeyboardInterrupt as interrupt:
+            tell_interrupted(interrupt, f"compared by then: {', '.join(names[: len(rows)]) or 'nothing'}")
+            raise
     return Comparison(problem, tuple(rows))
 
 
@@ -160,8 +186,11 @@ def _found(backend: str | Backend, argument: str, named: bool) -> Backend | Row:
         return Row(str(backend), message=str(error))
 
 
-def _row(problem: Problem, formulation: Formulation, backend: Backend, options: Mapping[str, Any]) -> Row:
+def _row(problem: Problem, formulation: Formulation, backend: Backend, given: Mapping[str, Mapping[str, Any]]) -> Row:
     """Ask one backend both ways."""
+    checkpoint()
+    in_force().tell(Phase.SOLVE, f"asking {backend.name}")
+    options = given.get(backend.name, {})
     available = backend.availability()
     if not available.available:
         return Row(backend.name, message=f"not available: {available.reason}")
@@ -186,16 +215,12 @@ def _row(problem: Problem, formulation: Formulation, backend: Backend, options: 
 
 
 def _asked(formulation: Formulation, backend: Backend, options: Mapping[str, Any]) -> tuple[Claim, float]:
-    """The backend's claim about the plain program, with its wall time."""
+    """The backend's claim about the plain program, with its wall time (inside the solver where the claim says so)."""
+    rest, limit = read_limit(options, None)
     started = perf_counter()
-    try:
-        claim = backend.solve(formulation.program, options)
-    except (InputError, BackendError):
-        raise
-    except Exception as error:  # a solver's own exception, of whatever type, is its answer
-        log.info("backend %s raised", backend.name, exc_info=True)
-        claim = Claim(Claimed.ERROR, backend.name, "", f"{type(error).__name__}: {error}")
-    return claim, perf_counter() - started
+    with limited(limit):
+        claim = ask(backend, formulation.program, rest)
+    return claim, claim.seconds or perf_counter() - started
 
 
 # --- measuring a raw answer ------------------------------------------------------------------------------------------
