@@ -19,6 +19,7 @@ from dpopt.checker.stated import Chain, Enclosures, Family, Setting, family
 from dpopt.checker.sums import BITS, room, stretched
 from dpopt.checker.witness import Pairs, read_inequalities
 from dpopt.errors import CertificateError
+from dpopt.patience import patiently
 
 
 @family("pure-dp")
@@ -58,7 +59,7 @@ class _PureDP(Family):
             place = law.start - beyond + weights.index(0)
             raise CertificateError(f"the probability at index {place} is 0 but others are not: the ratio is infinite")
         top, bottom = weights[0], weights[0]
-        for weight, smallest in zip(weights, _sliding_minimum(weights, self.shift), strict=True):
+        for weight, smallest in zip(patiently(weights), _sliding_minimum(weights, self.shift), strict=True):
             if weight * bottom > top * smallest:
                 top, bottom = weight, smallest
         if self.epsilon == 0 or top == bottom:

@@ -18,6 +18,7 @@ from dpopt.checker.reading import read_object
 from dpopt.checker.reduced_cost import Total
 from dpopt.checker.stated import Enclosures, Objective, Setting, objective
 from dpopt.checker.sums import BITS
+from dpopt.patience import patiently
 
 if TYPE_CHECKING:
     from flint import arb
@@ -44,7 +45,7 @@ class _MaxEntropy(Objective):
         total, counts = sum(weights), Counter(weights)  # mirror images share a logarithm
 
         def compute() -> arb:
-            balls = ((ball(w), n) for w, n in counts.items() if w > 1)
+            balls = ((ball(w), n) for w, n in patiently(counts.items()) if w > 1)
             return ball(total).log() - sum((b * n * b.log() for b, n in balls), ball(0)) / ball(total)
 
         low = floor_scaled(compute, BITS)
@@ -64,6 +65,9 @@ class _MaxEntropy(Objective):
 
         def compute() -> arb:
             unit = ball(-total.unit)
-            return ball(offset) + sum(((ball(min(v, most) - least) / unit).exp() for v in allowed), ball(0)).log()
+            return (
+                ball(offset)
+                + sum(((ball(min(v, most) - least) / unit).exp() for v in patiently(allowed)), ball(0)).log()
+            )
 
         return Fraction(floor_scaled(compute, BITS) + 1, 1 << BITS)

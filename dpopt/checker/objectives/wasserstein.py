@@ -23,6 +23,7 @@ from dpopt.checker.reduced_cost import ReducedCost
 from dpopt.checker.stated import Enclosures, Objective, Setting, objective
 from dpopt.checker.sums import affordable, convolution, expected, short
 from dpopt.lattice_function import LatticeFunction
+from dpopt.patience import patiently
 
 # --- the distance --------------------------------------------------------------------------------------------------
 
@@ -108,7 +109,7 @@ def _distance(law: Law, source: Input) -> Fraction:
     left_mass = int(unit * law.left_mass) * mass  # all of it, less what survives a cut
     whole, right_weight, left_weight = int(unit * law.total), unit // right_unit, unit // left_unit
     cuts = 0
-    for own, c, r, s in zip(cdf, core, right, reversed(left), strict=True):
+    for own, c, r, s in zip(patiently(cdf), core, right, reversed(left), strict=True):
         cuts += abs(own * whole - c * unit - r * right_weight - left_mass + s * left_weight)
     return outer + Fraction(cuts, whole * mass)
 
@@ -135,7 +136,7 @@ def _flow(
         unit = ratio.denominator ** (count // period)
         affordable(unit.bit_length(), count)
         flow = [0] * count  # flow(v) = ratio * (steps(v - period) + flow(v - period)); the divisions are exact
-        for v in range(period, count):
+        for v in patiently(range(period, count)):
             flow[v] = ratio.numerator * (steps[v - period] * unit + flow[v - period]) // ratio.denominator
         steps = flow
     return [lump + (steps[u - first] if u >= first else 0) for u in range(width)], unit
