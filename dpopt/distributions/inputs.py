@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from flint import arb
 
-from dpopt.arithmetic import ball, exact, exact_integer, exact_nonnegative, exact_positive, round_scaled
+from dpopt.arithmetic import ball, exact, exact_integer, exact_positive, round_scaled
 from dpopt.balls import at_precision
 from dpopt.distributions.base import BITS, MAX_POINTS, Distribution, bounded, set_field
 from dpopt.errors import InputError
@@ -40,9 +40,9 @@ class Poisson(Distribution):
     type: ClassVar[str] = "poisson"
 
     def __post_init__(self) -> None:
-        if (rate := exact_nonnegative(self.rate, "rate")) == 0:
+        if exact(self.rate, "rate") == 0:
             raise InputError("rate", "must be positive, not 0: counts that are always 0 are dpopt.point(0)")
-        set_field(self, "rate", rate)
+        set_field(self, "rate", exact_positive(self.rate, "rate"))
         bounded(self.rate, "rate")
 
     def _build(self) -> Pmf:

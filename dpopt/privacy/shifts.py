@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpopt.arithmetic import Number, exact_nonnegative
+from dpopt.arithmetic import Number, exact, exact_positive
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 
@@ -23,12 +23,12 @@ def lattice_shift(sensitivity: Number, step: Fraction, argument: str = "sensitiv
 
 def positive_sensitivity(given: object, argument: str = "sensitivity") -> Fraction:
     """A sensitivity in data units: exact and positive."""
-    if (value := exact_nonnegative(given, argument)) == 0:
+    if exact(given, argument) == 0:
         raise InputError(
             argument,
             "must be positive, not 0: where nobody moves a count, no noise is needed, and that is dpopt.point(0)",
         )
-    return value
+    return exact_positive(given, argument)
 
 
 def explicit_weights(pmf: Pmf, margin: int) -> tuple[int, list[int], Fraction]:

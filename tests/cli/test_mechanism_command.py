@@ -44,7 +44,8 @@ def test_all_side_by_side(dpopt_run) -> None:
     run = dpopt_run("mechanism all --epsilon 2 --sensitivity 15 --csv table.csv")
     status, out, err = run.status, run.out, run.err
     assert (status, err) == (0, "")
-    assert "staircase          width 20, height 0.13533528  2        0      0          12.909411" in out
+    assert "staircase          2        0      0          12.909411" in out
+    assert "staircase, width 20, height 0.13533528: closed form" in out
     assert "gaussian: delta: must be positive" in out
     rows = list(csv.reader(Path("table.csv").read_text(encoding="utf-8").splitlines()))
     assert [row[0] for row in rows[1:]] == ["laplace", "geometric", "staircase", "staircase", "optimal-staircase"]

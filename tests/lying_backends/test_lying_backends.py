@@ -385,7 +385,7 @@ def test_incomplete_backends_are_refused(member: str) -> None:
     members = {m: getattr(Liar, m) for m in ("name", "requires", "options", "availability", "supports", "solve")}
     del members[member]
     incomplete = type("Incomplete", (), members)()
-    with pytest.raises(dp.BackendError, match=member):
+    with pytest.raises(dp.InputError, match=member):
         dp.register_backend(incomplete)
 
 

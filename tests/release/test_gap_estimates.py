@@ -214,7 +214,7 @@ def test_a_thousand_items() -> None:
     assert list(found.estimates) == truth  # gaps that agree change nothing
     assert all(v.denominator > 10**1000 and 0 < v < 8_000_000 for v in found.variances)
     assert 0.66 < found.gain < 0.67  # the gaps of one variance, and covariances that telescope: a third is left
-    assert len(str(found).splitlines()) == k + 2
+    assert len(found.text().splitlines()) == k + 2
 
 
 @given(st.integers(2, 7), st.data())
@@ -240,7 +240,7 @@ def test_numbers_without_an_order_are_refused(odd: Any) -> None:
         top.combine([5, 4], odd)
     for argument in ("measurements", "gaps", "variances"):
         arguments = {"measurements": [5, 4], "gaps": [1, 1], "variances": [1, 1], argument: odd}
-        with pytest.raises(InputError, match=f"{argument}: must be a list in the order"):
+        with pytest.raises(InputError, match=f"{argument}: must be a list of numbers in their order"):
             combine_gaps(arguments.pop("measurements"), arguments.pop("gaps"), gap_variance=1, **arguments)
 
 

@@ -328,7 +328,7 @@ def test_an_audit_says_what_it_has_not_looked_at() -> None:
     part, whole = {"a": third, "b": third}, {"a": third, "b": third, "c": third}
     audit = audit_laws(part, {"a": third, "b": Fraction(2, 3)}, 1)
     assert audit.missing == (third, 0)
-    assert str(audit).endswith("; not looked at: mass 0.333 of the law, 0 of its neighbour")
+    assert audit.text().endswith("; not looked at: mass 0.333 of the law, 0 of its neighbour")
     with pytest.raises(InputError, match="^law: must list 'c' as the other law does .* mass 0.333 is missing"):
         audit_laws(part, whole, 1)
     assert not audit_laws(whole, part | {"c": Fraction(1, 4)}, 1).rejected
