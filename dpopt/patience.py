@@ -106,7 +106,7 @@ class Patience:
         # what is kept open for the whole of the outermost call
         self.closing: ExitStack = ExitStack() if outer is None else outer.closing
         self.kept: dict[object, Any] = {} if outer is None else outer.kept
-        self._last = Progress(Phase.FORMULATE, 0.0, "beginning") if outer is None else outer._last
+        self._last: Progress = Progress(Phase.FORMULATE, 0.0, "beginning") if outer is None else outer._last
         self._told = -math.inf
 
     @property
