@@ -162,7 +162,7 @@ def progress(
     NotVerifiedError
         They were over, and what was called has nothing to show for them.
     """
-    from dpopt.patience import Stopped, limited, read_time_limit, tell_interrupted
+    from dpopt.patience import Stopped, limited, read_time_limit
 
     with _spinner(what, verbose) as tell, limited(read_time_limit(seconds, "--time-limit"), tell):
         try:
@@ -171,7 +171,7 @@ def progress(
             raise NotVerifiedError(f"{stop} ended it, {what}, before anything was proved") from None
         except KeyboardInterrupt as interrupt:
             if not getattr(interrupt, "__notes__", None):
-                tell_interrupted(interrupt, what)
+                interrupt.add_note(f"interrupted while {what}")
             raise
 
 

@@ -354,7 +354,8 @@ def test_a_reader_that_goes_away(tmp_path: Path) -> None:
 
 def test_interrupt(dpopt_run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dpopt, "solve", lambda *_, **__: signal.raise_signal(signal.SIGINT))
-    assert dpopt_run("solve", write("p.toml", SOLVABLE)) == Run(130, "", "")
+    found = dpopt_run("solve", write("p.toml", SOLVABLE))
+    assert found == Run(130, "", "dpopt: interrupted while solving p.toml with auto\n")
 
 
 def test_our_own_mistake_is_one_line_and_no_proof(dpopt_run, monkeypatch: pytest.MonkeyPatch) -> None:
