@@ -206,6 +206,8 @@ def patiently(items: Iterable[T], *, every: int = 256) -> Iterator[T]:
 @contextmanager
 def limited(limit: float = math.inf, progress: Callable[[Progress], None] | None = None) -> Iterator[Patience]:
     """A patience for what is done within; the limit of a call that this one is part of holds as well."""
+    if progress is not None and not callable(progress):
+        raise InputError("progress", f"must be a function that takes a Progress, not {progress!r}")
     outer = _in_force.get()
     nested = outer if outer is not _NO_END else None
     patience = Patience(limit, progress, nested)

@@ -25,9 +25,9 @@ def refuse_what_has_no_finite_answer(
     for where, term in placed:
         for bound in term.expectations:
             _refuse_what_floats_cannot_hold(where, bound.of, (bound.at_least, bound.at_most))
-    _refused("objective", objective, asked)
     for where, term in placed:
         _refused(where, term, asked)
+    _refused("objective", objective, asked)
 
 
 def _refused(where: str, part: Term | ObjectiveTerm, asked: Asked) -> None:

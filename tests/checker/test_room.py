@@ -16,7 +16,8 @@ from dpopt.checker.stated import FAMILIES, OBJECTIVES, Stated
 ROOM = Path(dpopt.checker.__file__).parent
 MODULES = sorted(module.name for module in pkgutil.walk_packages([str(ROOM)], "dpopt.checker."))
 STANDS_ON = {
-    "arithmetic", "distributions", "errors", "family", "lattice_function", "pmf", "text",
+    "arithmetic", "balls", "distributions", "errors", "family", "lattice_function", "patience", "pmf", "reading", "record",
+    "text",
 }  # fmt: skip
 FOREIGN = {
     "numpy", "scipy", "cvxpy", "highspy", "pulp", "typer", "rich", "pandas", "matplotlib", "tomli_w",
@@ -112,7 +113,7 @@ def test_no_family_is_dispatched_on_outside_its_own_file() -> None:
 
 def test_no_file_asks_what_class_a_part_is() -> None:
     """`isinstance` is asked of JSON data only."""
-    plain = {"Mapping", "str", "list", "tuple", "int", "Fraction", "Path", "dict", "None"}
+    plain = {"Mapping", "str", "bytes", "list", "tuple", "int", "Fraction", "Path", "dict", "None"}
     asked = set()
     for file in sorted(ROOM.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -74,6 +74,8 @@ def test_nothing_is_overwritten_unasked(dpopt_run, files: None, words: str, monk
     option, out = shlex.split(words)[-2:]
     Path(out).write_text("old")
     Path(out).chmod(0o600)
+    for name in dp.__all__:
+        getattr(dp, name)  # a module that is first imported below would keep what is put in for good
     with monkeypatch.context() as patch:
         for worker in ("solve", "privacy.profile.privacy_profile", "mechanisms.calibration.calibrate"):
             patch.setattr(f"dpopt.{worker}", lambda *_, **__: pytest.fail("worked before looking"))

@@ -58,12 +58,12 @@ def test_an_insecure_seed_is_written_where_its_draws_are(dpopt_run) -> None:
     assert dpopt_run(f"sample --size 2 {seed} --csv out.csv").status == 0
     assert Path("out.csv").read_text().splitlines()[0] == "noise (insecure seed)"
     assert dpopt_run(f"add-noise d.csv {seed}").out.splitlines()[0] == "area,count (insecure seed),note"
-    run = dpopt_run(f"add-noise d.csv {seed} --csv out.csv")
+    run = dpopt_run(f"add-noise d.csv {seed} --csv out.csv --force")
     assert run.out == "# insecure seed: for tests only, not for release\n3 rows written to out.csv\n"
     assert "columns are area, count (insecure seed), note" in dpopt_run("add-noise out.csv --D 3 --V 2").refusal()
     again = ["add-noise", "out.csv", *seed.split(), "--column", "count (insecure seed)"]
     assert dpopt_run(*again).out.splitlines()[0] == "area,count (insecure seed),note"
-    for words in ("sample --D 3 --V 2 --csv out.csv", "add-noise d.csv --D 3 --V 2 --csv out.csv"):
+    for words in ("sample --D 3 --V 2 --csv out.csv --force", "add-noise d.csv --D 3 --V 2 --csv out.csv --force"):
         assert "insecure" not in dpopt_run(words).out + Path("out.csv").read_text()
 
 
