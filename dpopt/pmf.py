@@ -15,9 +15,12 @@ from flint import arb, fmpz, fmpz_poly
 from dpopt.arithmetic import Enclosure, Number, ball, exact, exact_integer, floor_scaled
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
+from dpopt.text import brief
 
 if TYPE_CHECKING:
     import numpy as np
+
+_MOST_POWER = 64  # as of a cost
 
 __all__ = ["HasPmf", "Pmf", "Tails", "read_pmf"]
 
@@ -97,7 +100,7 @@ class Pmf:
             weights = tuple(exact_integer(w, f"weights[{i}]") for i, w in enumerate(weights))
         if min(weights) < 0:
             place = next(i for i, w in enumerate(weights) if w < 0)
-            raise InputError(f"weights[{place}]", f"must not be negative, not {weights[place]}")
+            raise InputError(f"weights[{place}]", f"must not be negative, not {brief(weights[place])}")
         if not any(weights):
             raise InputError("weights", "must not all be 0")
         if tails is not None and not isinstance(tails, Tails):
@@ -214,6 +217,8 @@ class Pmf:
     def absolute_moment(self, power: int) -> Fraction:
         """E|Z|^power in data units, exactly."""
         power = exact_integer(power, "power", at_least=0)
+        if power > _MOST_POWER:
+            raise InputError("power", f"must be at most {_MOST_POWER}, not {brief(power)}")
         monomial = (*(Fraction(0),) * power, Fraction(1))
         left = (*monomial[:-1], Fraction((-1) ** power))
         return self.step**power * self.expectation(LatticeFunction(0, (), left, monomial))

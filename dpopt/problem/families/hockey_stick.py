@@ -59,10 +59,11 @@ class HockeyStickTerm(Term):
         factor = exp_enclosure(self.epsilon).upper
         shifts = [sign * s for s in deciding_shifts(pmf, self.shift) for sign in (1, -1)]
         shifts.sort(key=lambda s: -hockey_stick(pmf, factor, s))
-        first, weights, _ = explicit_weights(pmf, self.shift)
+        reach = max(map(abs, shifts))
+        first, weights, _ = explicit_weights(pmf, reach)
         found = []
         for s in shifts:
-            pairs = ((k, k - s) for k in range(self.shift, len(weights) - self.shift))
+            pairs = ((k, k - s) for k in range(reach, len(weights) - reach))
             found.append(Event(s, frozenset(first + k for k, j in pairs if weights[k] > factor * weights[j])))
         return tuple(found)
 
@@ -74,7 +75,7 @@ class HockeyStickTerm(Term):
     # --- how it is solved
 
     def row_count(self, size: int) -> int:
-        return 2 * min(self.shift, size) * size
+        return _row_count(self.shift, size)
 
     @property
     def reach(self) -> int:
@@ -135,7 +136,7 @@ class MinDeltaTerm(ObjectiveTerm):
             bits *= 2
 
     def row_count(self, size: int) -> int:
-        return 2 * min(self.shift, size) * size
+        return _row_count(self.shift, size)
 
     @property
     def decay(self) -> Decay:
@@ -144,6 +145,12 @@ class MinDeltaTerm(ObjectiveTerm):
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee(self.epsilon, None, self.shift)
+
+
+def _row_count(shift: int, size: int) -> int:
+    """Twice for two directions: the pairs of points that lie a shift apart, and a total for each shift."""
+    longest = min(shift, size)
+    return 2 * (longest * size - longest * (longest + 1) // 2 + shift)
 
 
 def _indicator(points: frozenset[int]) -> LatticeFunction:
