@@ -37,6 +37,7 @@ __all__ = [
     "is_at_most_exp",
     "log_enclosure",
     "rational_text",
+    "read_bits",
     "round_scaled",
     "sign",
 ]
@@ -194,6 +195,20 @@ def exact_positive(value: object, argument: str) -> Fraction:
     if number <= 0:
         raise InputError(argument, f"must be positive, not {brief(number)}")
     return number
+
+
+def read_bits(value: object, argument: str = "bits") -> int:
+    """Read a precision in bits.
+
+    Examples
+    --------
+    >>> read_bits(128)
+    128
+    """
+    bits = exact_integer(value, argument, at_least=1)
+    if bits > _MOST_PRECISION:
+        raise InputError(argument, f"must be at most {_MOST_PRECISION}, not {brief(bits)}")
+    return bits
 
 
 def rational_text(number: Fraction | int) -> str:

@@ -16,13 +16,14 @@ from dpopt.arithmetic import Enclosure, Number, ball, exact, exact_integer, floo
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.text import brief
+from dpopt.work import Work, require
 
 if TYPE_CHECKING:
     import numpy as np
 
 _MOST_POWER = 64  # as of a cost
 
-__all__ = ["HasPmf", "Pmf", "Tails", "read_pmf"]
+__all__ = ["HasPmf", "Pmf", "Tails", "extension_bits", "extension_work", "read_pmf"]
 
 
 @dataclass(frozen=True)
@@ -300,6 +301,7 @@ class Pmf:
         """The same pmf with a core at least `by` points longer on each side that has a tail."""
         if self.tails is None or by <= 0:
             return self
+        require("by", extension_work(self, by), f"writes out {by} points of each tail")
         blocks = -(-by // self.tails.period)
         sides = [self.tails.left, self.tails.right]
         unit = 1  # the core's weights are multiplied by it, so that a tail's blocks stay integers
@@ -357,6 +359,29 @@ class Pmf:
     def __str__(self) -> str:
         support = f"[{self.low}, {self.high}]" + (" and geometric tails" if self.tails is not None else "")
         return f"pmf on {support}: mean {float(self.mean):.6g}, variance {float(self.variance):.6g}"
+
+
+def extension_work(pmf: Pmf, by: int) -> Work:
+    """What `Pmf.extended` takes: weights of the core and of whole periods beyond, over one denominator.
+
+    Examples
+    --------
+    >>> extension_work(Pmf(0, (1,), tails=Tails(1, Fraction(1, 2), Fraction(1, 2))), 1000)
+    Work(bit_operations=20034006, bytes=1141710)
+    """
+    if pmf.tails is None or by <= 0:
+        return Work()
+    sides = (pmf.tails.left is not None) + (pmf.tails.right is not None)
+    points = len(pmf.weights) + sides * (by + pmf.tails.period)
+    return Work.on_integers(points, max(pmf.weights).bit_length() + extension_bits(pmf, by), steps=2)
+
+
+def extension_bits(pmf: Pmf, by: int) -> int:
+    """The bits that `Pmf.extended` adds to the weights."""
+    if pmf.tails is None:
+        return 0
+    ratios = [ratio for ratio in (pmf.tails.left, pmf.tails.right) if ratio is not None]
+    return -(-by // pmf.tails.period) * sum(ratio.denominator.bit_length() for ratio in ratios)
 
 
 class HasPmf(Protocol):

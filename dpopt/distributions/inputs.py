@@ -14,14 +14,17 @@ from functools import partial
 from itertools import count, takewhile
 from typing import ClassVar
 
-from flint import arb, ctx
+from flint import arb, ctx, fmpz
 
 from dpopt.arithmetic import ball, exact, exact_integer, exact_positive, round_scaled
 from dpopt.distributions.base import BITS, MAX_POINTS, Distribution, bounded, set_field
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
+from dpopt.work import Work, require
 
-__all__ = ["Gaussian", "Point", "Poisson", "Table", "Uniform"]
+_ERROR_FUNCTION = 300_000  # bit operations
+
+__all__ = ["Gaussian", "Point", "Poisson", "Table", "Uniform", "gaussian_points", "gaussian_work"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class Gaussian(Distribution):
         bounded(self.sd, "sd")
 
     def _build(self) -> Pmf:
+        require("sd", gaussian_work(self.sd), f"makes about {gaussian_points(self.sd)} points", "take a coarser lattice")
         half = Fraction(1, 2)
         right, left = math.ceil(self.mean + half), math.floor(self.mean - half)  # the first cells beside the mean
         above = self._arm(right - half - self.mean)
@@ -91,10 +95,13 @@ class Gaussian(Distribution):
         """The masses of the cells from an edge outward, until one rounds to 0; neighbours share an edge's ball."""
         masses: list[int] = []
         with ctx.workprec(BITS + 64):
+            root = 1 / (ball(self.sd * edge.denominator) * arb(2).sqrt())  # one division for all edges
+            numerator = edge.numerator
             near = self._upper(edge)
             while True:
                 edge += 1
-                far = self._upper(edge)
+                numerator += edge.denominator
+                far = (fmpz(numerator) * root).erfc() / 2
                 found = ((near - far) * arb(2) ** BITS + arb("0.5")).floor().unique_fmpz()
                 # None: the ball lies across a tie of the rounding
                 mass = round_scaled(partial(self._cell, edge), BITS) if found is None else int(found)
@@ -105,6 +112,17 @@ class Gaussian(Distribution):
 
     def _cell(self, edge: Fraction) -> arb:
         return self._upper(edge - 1) - self._upper(edge)
+
+
+def gaussian_points(sd: Fraction) -> int:
+    """About how many integers have a mass of at least 2^-129: the density falls below it 13.2 sds from the mean."""
+    return math.ceil(Fraction(264, 10) * sd) + 1
+
+
+def gaussian_work(sd: Fraction) -> Work:
+    """What a rounded normal takes: an error function of 192 bits for each point of one side, or of both."""
+    points = gaussian_points(sd)
+    return Work(points * _ERROR_FUNCTION, points * 80)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from flint import arb, ctx
 
 from dpopt.arithmetic import Enclosure, Number, ball, dyadic, exact, exact_integer, exp_enclosure
 from dpopt.errors import InputError
+from dpopt.family.members import require_half_width
 from dpopt.privacy.shifts import lattice_shift
 
 __all__ = ["family_delta", "family_rate"]
@@ -62,6 +63,7 @@ def family_delta(
         raise InputError("epsilon", f"must be at least 0, not {value}")
     exp_enclosure(value, 1)  # refuses what is too large
     shift = lattice_shift(sensitivity, Fraction(1))
+    require_half_width(half)
     if high == 0 or shift > 2 * half:
         exactly = Fraction(min(shift, 2 * half + 1), 2 * half + 1)
         return Enclosure(exactly, exactly)
@@ -122,6 +124,7 @@ def family_rate(D: int, V: Number) -> Enclosure:  # noqa: N803
     variance = exact(V, "V")
     if variance <= 0:
         raise InputError("V", f"must be positive, not {variance}")
+    require_half_width(half, 16)
     if variance >= Fraction(half * (half + 1), 3):
         return Enclosure(Fraction(0), Fraction(0))
     low, high = Fraction(0), min(1 / variance, Fraction(int(1 / variance).bit_length() + 2))  # small V: about ln(2/V)
