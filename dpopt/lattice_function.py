@@ -12,6 +12,8 @@ from fractions import Fraction
 from functools import cached_property
 from math import comb, lcm
 
+from dpopt.arithmetic import exact
+
 __all__ = ["LatticeFunction", "Polynomial", "evaluate", "geometric_sum", "shifted"]
 
 Polynomial = tuple[Fraction, ...]  # coefficients in ascending order; () is zero
@@ -55,8 +57,13 @@ def geometric_sum(polynomial: Polynomial, ratio: Fraction) -> Fraction:
     return sum((c * s for c, s in zip(polynomial, sums, strict=True)), Fraction(0))
 
 
+def _number(value: object) -> Fraction:
+    """Exact already, as nearly always, or read as every number is."""
+    return value if isinstance(value, Fraction) else Fraction(value) if type(value) is int else exact(value, "table")
+
+
 def _trim(polynomial: Iterable[Fraction | int]) -> Polynomial:
-    coefficients = [Fraction(c) for c in polynomial]
+    coefficients = [_number(c) for c in polynomial]
     while coefficients and coefficients[-1] == 0:
         coefficients.pop()
     return tuple(coefficients)
@@ -88,7 +95,7 @@ class LatticeFunction:
     right: Polynomial = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "table", tuple(Fraction(v) for v in self.table))
+        object.__setattr__(self, "table", tuple(_number(v) for v in self.table))
         object.__setattr__(self, "left", _trim(self.left))
         object.__setattr__(self, "right", _trim(self.right))
 

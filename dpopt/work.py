@@ -62,7 +62,7 @@ class Limits:
     Parameters
     ----------
     bit_operations : int
-        Of exact arithmetic; the default is less than a minute.
+        Of exact arithmetic; the default is about 20 seconds.
     bytes : int
         Of memory; the default is 2 GB.
 
@@ -72,7 +72,7 @@ class Limits:
     2000000000
     """
 
-    bit_operations: int = 4 * 10**11
+    bit_operations: int = 2 * 10**11
     bytes: int = 2 * 10**9
 
     def __post_init__(self) -> None:
@@ -97,7 +97,7 @@ def limits(**values: int) -> Iterator[Limits]:
     Parameters
     ----------
     bit_operations : int, optional
-        About 10^10 a second; 4 * 10^11 unless it is given.
+        About 10^10 a second; 2 * 10^11 unless it is given.
     bytes : int, optional
         2 * 10^9 unless it is given.
 
@@ -111,7 +111,7 @@ def limits(**values: int) -> Iterator[Limits]:
     >>> import dpopt as dp
     >>> with dp.limits(bytes=8 * 10**9) as raised:
     ...     raised
-    Limits(bit_operations=400000000000, bytes=8000000000)
+    Limits(bit_operations=200000000000, bytes=8000000000)
     """
     token = _limits.set(_changed(values, "limits"))
     try:

@@ -65,7 +65,7 @@ def _options(
         typer.Option(
             "--limit",
             metavar="NAME=VALUE",
-            help="Raise what one computation may take: bytes (2e9), bit_operations (4e11); repeatable.",
+            help="Raise what one computation may take: bytes (2e9), bit_operations (2e11); repeatable.",
         ),
     ] = None,
 ) -> None:

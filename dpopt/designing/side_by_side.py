@@ -45,6 +45,7 @@ from flint import ctx
 
 from dpopt.arithmetic import Enclosure, Number, as_enclosure, exact_integer
 from dpopt.designing.targeting import guessed_rate, solve
+from dpopt.distributions.base import width_bits
 from dpopt.family.members import IdealMember, breakpoints, reaching_rate, require_half_width
 from dpopt.problem.target import Family, Target
 from dpopt.solution import Solution
@@ -128,7 +129,8 @@ def best_rate(D: int, epsilon: Number, sensitivity: Number = 1) -> FamilyOptimum
     best: Fraction | None = guessed_rate(*question)
     while best is not None:
         gamma = best
-        with ctx.workprec(working_bits(half_width)):
+        # two breakpoints differ by a part of epsilon, and so do their deltas
+        with ctx.workprec(working_bits(half_width) + 2 * width_bits(read.epsilon)):
             member = IdealMember(half_width, gamma)
             delta, variance = as_enclosure(member.delta(*question[1:])), as_enclosure(member.variance())
         place = points.index(gamma)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from math import ceil
 from typing import NamedTuple
 
 from flint import arb, ctx
@@ -15,6 +16,8 @@ from dpopt.arithmetic import Enclosure, Number, ball, dyadic, exact, exact_integ
 from dpopt.errors import InputError
 from dpopt.family.members import require_half_width
 from dpopt.privacy.shifts import lattice_shift
+from dpopt.text import brief
+from dpopt.work import Work, require
 
 __all__ = ["family_delta", "family_rate"]
 
@@ -67,6 +70,13 @@ def family_delta(
     if high == 0 or shift > 2 * half:
         exactly = Fraction(min(shift, 2 * half + 1), 2 * half + 1)
         return Enclosure(exactly, exactly)
+    least = ceil(high * half * half * Fraction(3, 2))  # bits of the outermost mass
+    require(
+        "gamma",
+        Work(bit_operations=least * least.bit_length() ** 2, bytes=least),
+        f"= {brief(high)} makes masses of 2^-{brief(least)}",
+        "give a smaller one",
+    )
     return _refined(lambda: _closed_form(half, low, high, value, shift), 128 + 2 * half.bit_length())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import tomllib
 from collections.abc import Callable, Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from dpopt.arithmetic import exact, exact_integer
 from dpopt.errors import InputError
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Target
+from dpopt.text import brief
 
 __all__ = ["load", "read_table"]
 
@@ -43,11 +44,14 @@ def read_table(path: str | Path) -> dict[str, Any]:
     path = Path(path)
     text = _read_text(path, "problem file")
     try:
-        table = tomllib.loads(text, parse_float=Decimal)  # floats keep their digits: 0.1 is one tenth
+        table = tomllib.loads(text, parse_float=_decimal)  # floats keep their digits: 0.1 is one tenth
     except tomllib.TOMLDecodeError as error:
         raise InputError(str(path), f"is not TOML: {error}") from None
-    except (RecursionError, ValueError) as error:
-        raise InputError(str(path), f"cannot be read as TOML: {error}") from None
+    except RecursionError:
+        raise InputError(str(path), "cannot be read as TOML: it is nested too deeply") from None
+    except ValueError as error:
+        reason = "it holds an integer of too many digits" if "integer string conversion" in str(error) else error
+        raise InputError(str(path), f"cannot be read as TOML: {reason}") from None
     objective = table.get("objective")
     if (
         isinstance(objective, dict)
@@ -56,6 +60,13 @@ def read_table(path: str | Path) -> dict[str, Any]:
     ):
         objective["input"] = _embed_csv(objective["input"], path.parent)
     return table
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent beyond all reach
+        raise ValueError(f"{brief(text)} has too many digits") from None
 
 
 def _read_text(path: Path, what: str) -> str:

@@ -20,7 +20,7 @@ from dpopt.problem.objectives import MaxEntropy, MinWasserstein
 from dpopt.problem.parts import Check, Constraint, Objective, Setting, build, constraint_types, objective_types
 from dpopt.problem.refusals import refuse_what_has_no_finite_answer
 from dpopt.problem.support import Integers, Lattice, Support
-from dpopt.text import closest
+from dpopt.text import brief, closest
 
 __all__ = ["Problem", "tablebuilder", "wasserstein"]
 
@@ -215,7 +215,7 @@ def tablebuilder(D: int, V: object, *, name: str = "") -> Problem:  # noqa: N803
         support=Integers(Fraction(-half), Fraction(half)),
         objective=MaxEntropy(),
         constraints=[Mean(Fraction(0)), Variance(at_most=bound)],
-        name=name or f"TableBuilder noise, D = {half}, V = {bound}",
+        name=name or f"TableBuilder noise, D = {half}, V = {brief(bound)}",
     )
 
 
