@@ -13,7 +13,7 @@ from numbers import Rational
 __all__ = ["aligned", "brief", "closest", "decimal_text", "listed", "shortened"]
 
 _BRIEF = 30  # characters of a number in a sentence
-_DIGITS = re.compile(r"\d{%d,}" % (_BRIEF + 1))
+_DIGITS = re.compile(rf"\d{{{_BRIEF + 1},}}")
 
 
 def decimal_text(number: Fraction, digits: int = 15, *, up: bool | None) -> str:

@@ -82,7 +82,7 @@ class Limits:
                 raise InputError(field.name, f"must be an integer from 1 to {_LARGEST:.0e}, not {brief(value)}")
 
 
-_limits: ContextVar[Limits] = ContextVar("dpopt_limits", default=Limits())
+_limits: ContextVar[Limits] = ContextVar("dpopt_limits", default=Limits())  # noqa: B039  # frozen
 
 
 def current_limits() -> Limits:

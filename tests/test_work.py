@@ -203,7 +203,9 @@ def test_shifts_as_long_as_the_support_are_one_shift(sensitivity: int) -> None:
     support = dp.Integers(-3, 3)
     least = dp.solve(dp.Problem(support=support, objective=dp.MinDelta(1, sensitivity)))
     assert least.verified is dp.Verified.OPTIMAL and least.value.upper == 1
-    free = dp.solve(dp.Problem(support=support, objective=dp.MaxEntropy(), constraints=[dp.ApproxDP(1, 1, sensitivity)]))
+    free = dp.solve(
+        dp.Problem(support=support, objective=dp.MaxEntropy(), constraints=[dp.ApproxDP(1, 1, sensitivity)])
+    )
     assert free.verified is dp.Verified.OPTIMAL and float(free.value) == pytest.approx(1.9459101490553, abs=1e-9)
     inside = dp.PureDP(1, sensitivity, boundary="window")
     cheap = dp.solve(dp.Problem(support=support, objective=dp.MinExpectedCost("absolute"), constraints=[inside]))
@@ -249,7 +251,7 @@ def test_weights_written_out_are_as_large_as_estimated(noise: dp.Pmf, margin: in
     assert bits - max(noise.weights).bit_length() <= extension_bits(noise, margin) <= 2 * bits
     held = sys.getsizeof(weights) + sum(map(sys.getsizeof, weights))
     estimate = explicit_work(noise, margin).bytes
-    assert noise.tails is None or held / 3 <= estimate + 1000 and estimate <= 6 * held
+    assert noise.tails is None or (held / 3 <= estimate + 1000 and estimate <= 6 * held)
 
 
 @pytest.mark.parametrize("bits", [100, 1000])
@@ -273,7 +275,9 @@ def test_the_points_of_a_rounded_normal_are_as_many_as_estimated(sd: Any) -> Non
 def test_limits_are_raised_by_name_and_come_back() -> None:
     """The message says what would be needed, the limit, and how to raise it; doing so lets the work begin."""
     big = Work(bytes=3 * 10**9)
-    with pytest.raises(dp.InputError, match=r"x: is: about 3e9 bytes, more than the limit bytes = 2e9; raise the limit"):
+    with pytest.raises(
+        dp.InputError, match=r"x: is: about 3e9 bytes, more than the limit bytes = 2e9; raise the limit"
+    ):
         require("x", big, "is")
     with dp.limits(bytes=4 * 10**9) as raised:
         require("x", big, "is")
@@ -330,7 +334,9 @@ def test_limits_on_the_command_line(words: list[str], message: str, capsys: pyte
 
 def test_a_design_that_no_solver_finishes_is_refused() -> None:
     """D = 50,000 at an epsilon of next to nothing: a linear program of 300,000 rows."""
-    with pytest.raises(dp.InputError, match=r"delta: asks for a solver's design on \[-50000, 50000\] at sensitivity 1: "):
+    with pytest.raises(
+        dp.InputError, match=r"delta: asks for a solver's design on \[-50000, 50000\] at sensitivity 1: "
+    ):
         dp.solve(dp.target(epsilon="1e-320", delta="1e-5", family="any", then="min-variance"))
 
 

@@ -331,9 +331,9 @@ def _first_guess(target: Target) -> int:
     epsilon, shift = float(target.epsilon), target.shift
     spread = log(target.delta.denominator) - log(target.delta.numerator)
     if epsilon * 1e6 < spread:
-        return int(min(shift / target.delta, 999)) + 1
+        return int(min(shift / target.delta, Fraction(999))) + 1
     factor = 1 if target.family is Family.ANY else 2
-    return int(min(shift * (factor * Fraction(spread) / Fraction(epsilon) + 1), 100_000))
+    return int(min(shift * (factor * Fraction(spread) / Fraction(epsilon) + 1), Fraction(100_000)))
 
 
 def _proved_delta(half_width: int, rate: Fraction, target: Target) -> Fraction:

@@ -76,7 +76,9 @@ class Gaussian(Distribution):
         bounded(self.sd, "sd")
 
     def _build(self) -> Pmf:
-        require("sd", gaussian_work(self.sd), f"makes about {gaussian_points(self.sd)} points", "take a coarser lattice")
+        require(
+            "sd", gaussian_work(self.sd), f"makes about {gaussian_points(self.sd)} points", "take a coarser lattice"
+        )
         half = Fraction(1, 2)
         right, left = math.ceil(self.mean + half), math.floor(self.mean - half)  # the first cells beside the mean
         above = self._arm(right - half - self.mean)

@@ -270,7 +270,9 @@ class _Judge:
 
 def masses_work(half_width: int, bits: int) -> Work:
     """What the masses of one member take, as balls of so many bits: two products and a few sums a point."""
-    return Work(bit_operations=(half_width + 1) * (8 * STEP + 20 * bits), bytes=3 * (half_width + 1) * (120 + bits // 8))
+    return Work(
+        bit_operations=(half_width + 1) * (8 * STEP + 20 * bits), bytes=3 * (half_width + 1) * (120 + bits // 8)
+    )
 
 
 def require_half_width(half_width: int, members: int = 1) -> None:
@@ -282,7 +284,9 @@ def require_half_width(half_width: int, members: int = 1) -> None:
         About how many of them are looked at.
     """
     one = masses_work(half_width, 256)
-    require("D", Work(members * one.bit_operations, one.bytes), f"makes sums over {half_width} points", "give a smaller D")
+    require(
+        "D", Work(members * one.bit_operations, one.bytes), f"makes sums over {half_width} points", "give a smaller D"
+    )
 
 
 def _masses(half_width: int, rate: arb) -> list[arb]:

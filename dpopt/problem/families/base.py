@@ -20,9 +20,19 @@ from dpopt.pmf import Pmf, Tails
 if TYPE_CHECKING:
     from dpopt.problem.families.expectation import ExpectationTerm
 
-__all__ = ["Cut", "Decay", "Guarantee", "ObjectiveTerm", "Tail", "Term", "TermCheck", "Window"]
+__all__ = ["Cut", "Decay", "Guarantee", "ObjectiveTerm", "Tail", "Term", "TermCheck", "Window", "pair_count"]
 
 Window = tuple[int, int] | None  # the lattice indices of a finite support; None for all points
+
+
+def pair_count(shift: int, size: int) -> int:
+    """The ordered pairs of different points, at most a shift apart, among `size` neighbours.
+
+    >>> pair_count(2, 4), pair_count(9, 4)
+    (10, 12)
+    """
+    longest = min(shift, size - 1)
+    return longest * (2 * size - longest - 1)
 
 
 class TermCheck(NamedTuple):

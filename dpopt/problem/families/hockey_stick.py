@@ -14,7 +14,7 @@ from dpopt.pmf import Pmf
 from dpopt.privacy.divergence import hockey_stick, worst_hockey_stick
 from dpopt.privacy.majorant import least_majorant
 from dpopt.privacy.shifts import deciding_shifts, explicit_weights
-from dpopt.problem.families.base import Cut, Decay, Guarantee, ObjectiveTerm, Term, TermCheck, Window
+from dpopt.problem.families.base import Cut, Decay, Guarantee, ObjectiveTerm, Term, TermCheck, Window, pair_count
 
 __all__ = ["Event", "HockeyStickTerm", "MinDeltaTerm"]
 
@@ -75,7 +75,7 @@ class HockeyStickTerm(Term):
     # --- how it is solved
 
     def row_count(self, size: int) -> int:
-        return _row_count(self.shift, size)
+        return pair_count(self.shift, size) + 2 * self.shift  # a total for each shift
 
     @property
     def reach(self) -> int:
@@ -136,7 +136,7 @@ class MinDeltaTerm(ObjectiveTerm):
             bits *= 2
 
     def row_count(self, size: int) -> int:
-        return _row_count(self.shift, size)
+        return pair_count(self.shift, size) + 2 * self.shift  # a total for each shift
 
     @property
     def decay(self) -> Decay:
@@ -145,12 +145,6 @@ class MinDeltaTerm(ObjectiveTerm):
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee(self.epsilon, None, self.shift)
-
-
-def _row_count(shift: int, size: int) -> int:
-    """Twice for two directions: the pairs of points that lie a shift apart, and a total for each shift."""
-    longest = min(shift, size)
-    return 2 * (longest * size - longest * (longest + 1) // 2 + shift)
 
 
 def _indicator(points: frozenset[int]) -> LatticeFunction:

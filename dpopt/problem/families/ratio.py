@@ -13,7 +13,7 @@ from dpopt.pmf import Pmf
 from dpopt.privacy.majorant import least_majorant
 from dpopt.privacy.ratios import largest_ratio, sliding_argmax
 from dpopt.privacy.shifts import explicit_weights
-from dpopt.problem.families.base import Cut, Decay, Guarantee, Tail, Term, TermCheck, Window
+from dpopt.problem.families.base import Cut, Decay, Guarantee, Tail, Term, TermCheck, Window, pair_count
 
 __all__ = ["RatioTerm"]
 
@@ -65,7 +65,7 @@ class RatioTerm(Term):
     # --- how it is solved
 
     def row_count(self, size: int) -> int:
-        return 2 * min(self.shift, size) * size
+        return pair_count(self.shift, size)
 
     @property
     def decay(self) -> Decay:
