@@ -346,6 +346,27 @@ def test_the_best_rate_at_an_epsilon_of_next_to_nothing() -> None:
     assert tiny.j == dp.best_rate(11, "1e-3").j
 
 
+@pytest.mark.parametrize("family", ["analytic", "tablebuilder", "any"])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "sensitivity"),
+    [("1", "1e-5", 10**5), ("1", "1e-5", 10**20), ("1", "1e-3999", 1), ("1e-2", "1e-300", 1)],
+)
+def test_targets_far_out_are_refused_at_once(family: str, epsilon: str, delta: str, sensitivity: int) -> None:
+    """A million points, or thousands of digits at each of thousands: a message about delta."""
+    with pytest.raises(dp.InputError, match="^delta: = "):
+        dp.solve(dp.target(epsilon=epsilon, delta=delta, sensitivity=sensitivity, family=family))
+
+
+@pytest.mark.parametrize("sensitivity", [3, 10**20])
+def test_key_tables_at_any_sensitivity(sensitivity: int) -> None:
+    """A table on three points separates what moves by three or more."""
+    table = dp.KeyTable(-1, (4, 8, 4), 16)
+    assert table.delta(1, sensitivity).worst.upper == 1
+    noise = dp.Pmf(-1, (1, 2, 1))
+    impossible = dp.optimal_table(noise, 16, epsilon=1, delta="1/2", sensitivity=sensitivity)
+    assert impossible.verified is dp.Verified.INFEASIBLE
+
+
 @pytest.mark.slow
 def test_gaussian_noise_for_a_long_way() -> None:
     """epsilon = 100 at 10,000 steps: the least sd is found with two pmfs, and is the least on its grid."""

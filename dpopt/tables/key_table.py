@@ -23,7 +23,7 @@ from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 from dpopt.privacy.divergence import hockey_stick
 from dpopt.privacy.profile import epsilon as least_epsilon
-from dpopt.privacy.shifts import lattice_shift
+from dpopt.privacy.shifts import deciding_shifts, lattice_shift
 from dpopt.tables.pairs import BothDirections, PrivacyPairs, privacy_pairs
 
 __all__ = ["KeyTable"]
@@ -131,7 +131,7 @@ class KeyTable:
         value = exact(epsilon, "epsilon")
         if value < 0:
             raise InputError("epsilon", f"must be at least 0, not {value}")
-        shifts = range(1, lattice_shift(sensitivity, Fraction(1)) + 1)
+        shifts = deciding_shifts(self.pmf, lattice_shift(sensitivity, Fraction(1)))
         low, high = exp_enclosure(value)
 
         def side(sign: int) -> Enclosure:
