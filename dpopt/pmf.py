@@ -318,7 +318,10 @@ class Pmf:
         if ratio is None:
             return []
         block = self.weights[-period:] if side > 0 else self.weights[:period]
-        factors = [unit // ratio.denominator**b * ratio.numerator**b for b in range(1, blocks + 1)]
+        factors = []
+        for _ in range(blocks):
+            unit = unit // ratio.denominator * ratio.numerator  # exactly: the unit holds the power of the denominator
+            factors.append(unit)
         return [w * factor for factor in factors[::side] for w in block]
 
     # --- text ----------------------------------------------------------------------------------------------------
@@ -367,13 +370,13 @@ def extension_work(pmf: Pmf, by: int) -> Work:
     Examples
     --------
     >>> extension_work(Pmf(0, (1,), tails=Tails(1, Fraction(1, 2), Fraction(1, 2))), 1000)
-    Work(bit_operations=20034006, bytes=1141710)
+    Work(bit_operations=100170030, bytes=1141710)
     """
     if pmf.tails is None or by <= 0:
         return Work()
     sides = (pmf.tails.left is not None) + (pmf.tails.right is not None)
     points = len(pmf.weights) + sides * (by + pmf.tails.period)
-    return Work.on_integers(points, max(pmf.weights).bit_length() + extension_bits(pmf, by), steps=2)
+    return Work.on_integers(points, max(pmf.weights).bit_length() + extension_bits(pmf, by), steps=10)
 
 
 def extension_bits(pmf: Pmf, by: int) -> int:

@@ -6,6 +6,7 @@ A watchdog of 20 s stands over every case. Estimates are held against what was c
 from __future__ import annotations
 
 import random
+import sys
 import threading
 from collections.abc import Callable
 from fractions import Fraction
@@ -244,8 +245,6 @@ def test_rows_are_as_many_as_estimated(make: Any, size: int, shift: int) -> None
 @pytest.mark.parametrize("noise", [PMF, LAPLACE.pmf, dp.geometric(1).pmf, dp.exponential("0.1").pmf])
 def test_weights_written_out_are_as_large_as_estimated(noise: dp.Pmf, margin: int) -> None:
     """Bits and bytes of the integers that are made."""
-    import sys
-
     _, weights, _ = explicit_weights(noise, margin)
     bits = max(weights).bit_length()
     assert bits - max(noise.weights).bit_length() <= extension_bits(noise, margin) <= 2 * bits
@@ -368,6 +367,7 @@ def test_key_tables_at_any_sensitivity(sensitivity: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 def test_gaussian_noise_for_a_long_way() -> None:
     """epsilon = 100 at 10,000 steps: the least sd is found with two pmfs, and is the least on its grid."""
     found = dp.calibrate("gaussian", epsilon=100, delta="1e-12", sensitivity=10**4)
