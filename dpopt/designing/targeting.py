@@ -325,7 +325,9 @@ def least(works: Callable[[int], bool], guess: int) -> int:
     while not works(high):
         high *= 2
         if high > _LARGEST:
-            raise _NoDesign(f"no support up to [-{_LARGEST}, {_LARGEST}] reaches the target; choose a larger epsilon or delta")
+            raise _NoDesign(
+                f"no support up to [-{_LARGEST}, {_LARGEST}] reaches the target; choose a larger epsilon or delta"
+            )
     low = -1
     step = 1
     while high - step > low and works(high - step):  # gallop downwards from a guess that is usually close
