@@ -13,6 +13,7 @@ from numbers import Rational
 __all__ = ["aligned", "brief", "closest", "decimal_text", "listed", "shortened"]
 
 _BRIEF = 30  # characters of a number in a sentence
+_INTEGER = re.compile(rf"(?<![\d.])[1-9]\d{{{_BRIEF},}}(?![\d.eE])")
 _DIGITS = re.compile(rf"\d{{{_BRIEF + 1},}}")
 
 
@@ -76,8 +77,9 @@ def shortened(text: str) -> str:
     Examples
     --------
     >>> shortened("must be at most 5, not " + "7" * 5000)
-    'must be at most 5, not 77777777...(5000 digits)'
+    'must be at most 5, not 7.77e4999 (5000 digits)'
     """
+    text = _INTEGER.sub(lambda run: f"{run[0][0]}.{run[0][1:3]}e{len(run[0]) - 1} ({len(run[0])} digits)", text)
     return _DIGITS.sub(lambda run: f"{run[0][:8]}...({len(run[0])} digits)", text)
 
 
