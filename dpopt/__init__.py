@@ -91,6 +91,7 @@ _PUBLIC = {
     "dpopt.designing.side_by_side": (
         "Designs", "FamilyDesign", "FamilyOptimum", "PaperRanges", "best_rate", "designs", "paper_ranges",
     ),
+    "dpopt.work": ("Limits", "limits"),
     "dpopt.designing.targeting": ("solve",),  # dispatches on problems and targets
 }  # fmt: skip
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # a library's log goes where its user sends it

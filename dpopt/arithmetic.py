@@ -12,14 +12,14 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Integral, Rational, Real
+from numbers import Rational, Real
 from typing import NamedTuple, NoReturn
 
 from flint import arb, fmpq, fmpz
 
 from dpopt.balls import decided
 from dpopt.errors import InputError
-from dpopt.text import decimal_text
+from dpopt.text import brief, decimal_text
 
 __all__ = [
     "MAX_EXPONENT",
@@ -38,6 +38,7 @@ __all__ = [
     "is_at_most_exp",
     "log_enclosure",
     "rational_text",
+    "read_bits",
     "round_scaled",
     "sign",
 ]
@@ -46,6 +47,8 @@ Number = int | float | str | Fraction | Decimal
 
 _LITERAL = re.compile(r"\s*([+-]?)(\d+)/(\d+)\s*|\s*[+-]?(\d+\.?\d*|\.\d+)([eE]([+-]?\d+))?\s*", re.ASCII)
 _MAX_DIGITS = 4000  # Python refuses to print integers beyond 4,300 digits; a longer input is a slip, not a number
+_MAX_BITS = 13_288  # of as many digits
+_MAX_LENGTH = 19  # of an exponent as it is typed, zeros in front included
 _MOST_PRECISION = 1 << 16  # bits at which a number is close enough, or is not enclosed at all
 _MOST_BITS_APART = 1 << 20  # at which two numbers that differ are told apart, or nothing is decided
 _MOST_BITS_OF_FLOOR = 1 << 22  # at which a number is told from a multiple of its rounding unit
@@ -157,36 +160,37 @@ def exact(value: object, argument: str) -> Fraction:
         return _from_text(value, argument, wanted)
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         raise InputError(argument, f"{wanted}, not the truth value {value!r}")
-    if isinstance(value, Integral):
-        return Fraction(int(value))
     if isinstance(value, Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
+        return _printable(Fraction(int(value.numerator), int(value.denominator)), argument)
     if isinstance(value, Decimal | Real):
         finite = value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)
         if not finite:
-            raise InputError(argument, f"must be finite, not {value}")
+            raise InputError(argument, f"must be finite, not {brief(value)}")
         text = str(value) if isinstance(value, Decimal) else repr(float(value))
         return _from_text(text, argument, wanted)
-    raise InputError(argument, f"{wanted}, not {_brief(value)}")
+    raise InputError(argument, f"{wanted}, not {brief(value)}")
 
 
 def _from_text(text: str, argument: str, wanted: str) -> Fraction:
     match = _LITERAL.fullmatch(text)
     if match is None:
-        raise InputError(argument, f"{wanted}, not {_brief(text)}")
-    if len(text) > _MAX_DIGITS or abs(int(match[6] or 0)) > _MAX_DIGITS:
-        raise InputError(argument, f"has more than {_MAX_DIGITS} digits")
+        raise InputError(argument, f"{wanted}, not {brief(text)}")
+    if (
+        max(map(len, text.strip().split("/"))) > _MAX_DIGITS
+        or len(match[6] or "") > _MAX_LENGTH
+        or abs(int(match[6] or 0)) > _MAX_DIGITS
+    ):
+        raise InputError(argument, f"has more than {_MAX_DIGITS} digits: {brief(text)}")
     if match[3] is not None and int(match[3]) == 0:
         raise InputError(argument, f"{text.strip()!r} divides by zero")
-    return Fraction(text.strip())
+    return _printable(Fraction(text.strip()), argument)
 
 
-def _brief(value: object) -> str:
-    try:
-        text = str(value) if isinstance(value, Rational) else repr(value)
-    except ValueError:  # Python does not print integers beyond 4,300 digits
-        return "a number of more than 4300 digits"
-    return text if len(text) <= 60 else text[:57] + "..."
+def _printable(number: Fraction, argument: str) -> Fraction:
+    """The number, if Python prints it: it will stand in messages, problem files and certificates."""
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > _MAX_BITS:
+        raise InputError(argument, f"has more than {_MAX_DIGITS} digits: {brief(number)}")
+    return number
 
 
 def exact_integer(value: object, argument: str, *, at_least: int | None = None) -> int:
@@ -199,9 +203,9 @@ def exact_integer(value: object, argument: str, *, at_least: int | None = None) 
     """
     number = exact(value, argument)
     if number.denominator != 1:
-        raise InputError(argument, f"must be an integer, not {_brief(value)}")
+        raise InputError(argument, f"must be an integer, not {brief(value)}")
     if at_least is not None and number < at_least:
-        raise InputError(argument, f"must be at least {at_least}, not {_brief(number)}")
+        raise InputError(argument, f"must be at least {at_least}, not {brief(number)}")
     return number.numerator
 
 
@@ -215,7 +219,7 @@ def exact_nonnegative(value: object, argument: str) -> Fraction:
     """
     number = exact(value, argument)
     if number < 0:
-        raise InputError(argument, f"must be at least 0, not {_brief(number)}")
+        raise InputError(argument, f"must be at least 0, not {brief(number)}")
     return number
 
 
@@ -229,8 +233,22 @@ def exact_positive(value: object, argument: str) -> Fraction:
     """
     number = exact(value, argument)
     if number <= 0:
-        raise InputError(argument, f"must be positive, not {_brief(number)}")
+        raise InputError(argument, f"must be positive, not {brief(number)}")
     return number
+
+
+def read_bits(value: object, argument: str = "bits") -> int:
+    """Read a precision in bits.
+
+    Examples
+    --------
+    >>> read_bits(128)
+    128
+    """
+    bits = exact_integer(value, argument, at_least=1)
+    if bits > _MOST_PRECISION:
+        raise InputError(argument, f"must be at most {_MOST_PRECISION}, not {brief(bits)}")
+    return bits
 
 
 def rational_text(number: Fraction | int) -> str:
@@ -279,7 +297,7 @@ def exp_enclosure(exponent: Fraction, bits: int = 128) -> Enclosure:
     (Fraction(2850325, 1048576), Fraction(1, 1048576))
     """
     if abs(exponent) > MAX_EXPONENT:
-        raise InputError("epsilon", f"must be at most {MAX_EXPONENT}, not {_brief(exponent)}")
+        raise InputError("epsilon", f"must be at most {MAX_EXPONENT}, not {brief(exponent)}")
     if exponent == 0:
         return Enclosure(Fraction(1), Fraction(1))
     low = floor_scaled(lambda: ball(exponent).exp(), bits)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dpopt.text import shortened
+
 __all__ = ["BackendError", "CertificateError", "DpoptError", "InputError", "NotVerifiedError"]
 
 
@@ -29,9 +31,9 @@ class InputError(DpoptError, ValueError):
     """
 
     def __init__(self, location: str, problem: str) -> None:
-        self.location = location
-        self.problem = problem
-        super().__init__(f"{location}: {problem}" if location else problem)
+        self.location = shortened(location)
+        self.problem = shortened(problem)  # a number of thousands of digits in it helps nobody
+        super().__init__(f"{self.location}: {self.problem}" if location else self.problem)
 
     def inside(self, outer: str) -> InputError:
         """The same error with its location prefixed by the part that contains it."""

@@ -16,11 +16,15 @@ from dpopt.arithmetic import Enclosure, Number, ball, exact, exact_integer, floo
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.reading import read_list
+from dpopt.text import brief
+from dpopt.work import Work, require
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["HasPmf", "Pmf", "Tails", "read_pmf"]
+_MOST_POWER = 64  # as of a cost
+
+__all__ = ["HasPmf", "Pmf", "Tails", "extension_bits", "extension_work", "read_pmf"]
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ class Pmf:
             weights = tuple(exact_integer(w, f"weights[{i}]") for i, w in enumerate(weights))
         if min(weights) < 0:
             place = next(i for i, w in enumerate(weights) if w < 0)
-            raise InputError(f"weights[{place}]", f"must not be negative, not {weights[place]}")
+            raise InputError(f"weights[{place}]", f"must not be negative, not {brief(weights[place])}")
         if not any(weights):
             raise InputError("weights", "must not all be 0")
         if tails is not None and not isinstance(tails, Tails):
@@ -242,6 +246,8 @@ class Pmf:
     def absolute_moment(self, power: int) -> Fraction:
         """E|Z|^power in data units, exactly."""
         power = exact_integer(power, "power", at_least=0)
+        if power > _MOST_POWER:
+            raise InputError("power", f"must be at most {_MOST_POWER}, not {brief(power)}")
         monomial = (*(Fraction(0),) * power, Fraction(1))
         left = (*monomial[:-1], Fraction((-1) ** power))
         return self.step**power * self.expectation(LatticeFunction(0, (), left, monomial))
@@ -323,6 +329,7 @@ class Pmf:
         """The same pmf with a core at least `by` points longer on each side that has a tail."""
         if self.tails is None or by <= 0:
             return self
+        require("by", extension_work(self, by), f"writes out {by} points of each tail")
         blocks = -(-by // self.tails.period)
         sides = [self.tails.left, self.tails.right]
         unit = 1  # the core's weights are multiplied by it, so that a tail's blocks stay integers
@@ -339,7 +346,10 @@ class Pmf:
         if ratio is None:
             return []
         block = self.weights[-period:] if side > 0 else self.weights[:period]
-        factors = [unit // ratio.denominator**b * ratio.numerator**b for b in range(1, blocks + 1)]
+        factors = []
+        for _ in range(blocks):
+            unit = unit // ratio.denominator * ratio.numerator  # exactly: the unit holds the power of the denominator
+            factors.append(unit)
         return [w * factor for factor in factors[::side] for w in block]
 
     # --- text ----------------------------------------------------------------------------------------------------
@@ -383,6 +393,29 @@ class Pmf:
     def __str__(self) -> str:
         support = f"[{self.low}, {self.high}]" + (" and geometric tails" if self.tails is not None else "")
         return f"pmf on {support}: mean {float(self.mean):.6g}, variance {float(self.variance):.6g}"
+
+
+def extension_work(pmf: Pmf, by: int) -> Work:
+    """What `Pmf.extended` takes: weights of the core and of whole periods beyond, over one denominator.
+
+    Examples
+    --------
+    >>> extension_work(Pmf(0, (1,), tails=Tails(1, Fraction(1, 2), Fraction(1, 2))), 1000)
+    Work(bit_operations=100170030, bytes=1141710)
+    """
+    if pmf.tails is None or by <= 0:
+        return Work()
+    sides = (pmf.tails.left is not None) + (pmf.tails.right is not None)
+    points = len(pmf.weights) + sides * (by + pmf.tails.period)
+    return Work.on_integers(points, max(pmf.weights).bit_length() + extension_bits(pmf, by), steps=10)
+
+
+def extension_bits(pmf: Pmf, by: int) -> int:
+    """The bits that `Pmf.extended` adds to the weights."""
+    if pmf.tails is None:
+        return 0
+    ratios = [ratio for ratio in (pmf.tails.left, pmf.tails.right) if ratio is not None]
+    return -(-by // pmf.tails.period) * sum(ratio.denominator.bit_length() for ratio in ratios)
 
 
 class HasPmf(Protocol):

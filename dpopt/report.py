@@ -16,7 +16,7 @@ from dpopt.mechanisms.conditions import least_epsilon
 from dpopt.pmf import Pmf
 from dpopt.privacy.decision import is_private, least_decimal
 from dpopt.privacy.divergence import delta
-from dpopt.privacy.shifts import lattice_shift
+from dpopt.privacy.shifts import deciding_shifts, lattice_shift
 from dpopt.problem.constraints import ApproxDP, PureDP
 from dpopt.problem.objectives import MinDelta
 from dpopt.problem.problem import Problem
@@ -189,7 +189,7 @@ def _epsilon_text(pmf: Pmf, wanted: Fraction, sensitivity: Fraction) -> str:
 def _delta_text(pmf: Pmf, at: Fraction, sensitivity: Fraction) -> str:
     """The delta of the pmf at an epsilon."""
     where = f"epsilon {_exact_text(at)}, sensitivity {_exact_text(sensitivity)}"
-    if lattice_shift(sensitivity, pmf.step) * len(pmf.weights) > _AFFORDABLE:
+    if len(deciding_shifts(pmf, lattice_shift(sensitivity, pmf.step))) * len(pmf.weights) > _AFFORDABLE:
         return f"delta at {where} is costly here: dpopt.delta computes it"
     return f"delta {decimal_text(delta(pmf, at, sensitivity).upper, 6, up=True)} at {where}"
 

@@ -14,13 +14,17 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from contextvars import copy_context
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
-from dpopt.errors import DpoptError, NotVerifiedError
+from dpopt.arithmetic import exact_integer
+from dpopt.errors import DpoptError, InputError, NotVerifiedError
 from dpopt.plugins import raised_by_plugin
+from dpopt.text import brief
+from dpopt.work import set_limits
 
 __all__ = ["NOT_PROVED", "PROVED", "Result", "app", "main", "say"]
 
@@ -76,8 +80,31 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--limit",
+            metavar="NAME=VALUE",
+            help="Raise what one computation may take: bytes (2e9), bit_operations (2e11); repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """The options before the command."""
+    if limit:
+        set_limits(_read_limits(limit))
+
+
+def _read_limits(pairs: Sequence[str]) -> dict[str, int]:
+    """``NAME=VALUE`` pairs; 8e9 is an integer."""
+    found: dict[str, int] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not (name and equals):
+            raise InputError("--limit", f"must be NAME=VALUE, such as bytes=8e9, not {brief(pair)}")
+        if name in found:
+            raise InputError("--limit", f"gives {name!r} twice")
+        found[name] = exact_integer(text, f"--limit {name}")
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -94,7 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = typer.main.get_command(app)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        result = command.main(args=words, prog_name="dpopt", standalone_mode=False)
+        # in a context of its own: what `--limit` raises is as it was when the command has ended
+        result = copy_context().run(command.main, args=words, prog_name="dpopt", standalone_mode=False)
         return result if isinstance(result, int) else _show(result)
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -13,6 +13,7 @@ import typer
 from dpopt.cli.files import name_of, read_input
 from dpopt.errors import DpoptError, InputError
 from dpopt.files.kinds import FileKind, unexpected
+from dpopt.text import brief
 
 if TYPE_CHECKING:
     from dpopt.arithmetic import Enclosure
@@ -120,11 +121,11 @@ def _of_family(half_width: str, variance: str | None, gamma: str | None) -> Nois
     half = read_half_width(half_width)
     if variance is not None:
         rate = family_rate(half, variance).upper  # the end whose variance is at most V
-        return Noise(f"D = {half}, V = {variance}", family_pmf(half, rate), (half, rate))
+        return Noise(f"D = {half}, V = {brief(variance)}", family_pmf(half, rate), (half, rate))
     rate = exact(gamma, "gamma")
     if rate < 0:
         raise InputError("gamma", f"must be at least 0, not {rate}")
-    return Noise(f"D = {half}, gamma = {gamma}", family_pmf(half, rate), (half, rate))
+    return Noise(f"D = {half}, gamma = {brief(gamma)}", family_pmf(half, rate), (half, rate))
 
 
 def _of_file(path: Path) -> Noise:

@@ -18,7 +18,7 @@ from dpopt.checker.target import design_problem
 from dpopt.designing.side_by_side import member_variance, read_question, working_bits
 from dpopt.designing.targeting import outermost_rate, solve
 from dpopt.errors import InputError
-from dpopt.family.members import IdealMember, analytic_rate, delta_exceeds, reaching_rate
+from dpopt.family.members import IdealMember, analytic_rate, delta_exceeds, reaching_rate, require_half_width
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Family, Target, Then
 from dpopt.record import Record
@@ -55,6 +55,7 @@ def best_epsilon(*, D: int, V: Number, delta: Number, sensitivity: Number = 1) -
     dpopt.errors.InputError: delta: must be at least 5.3849e-08: this noise keeps that much at every epsilon
     """
     half_width = exact_integer(D, "D", at_least=0)
+    require_half_width(half_width, 16)
     variance = exact(V, "V")
     if variance <= 0 < half_width:
         raise InputError("V", f"must be above 0, not {variance}")
@@ -165,6 +166,7 @@ def least_variance(
     1.83961682042
     """
     half_width = exact_integer(D, "D", at_least=0)
+    require_half_width(half_width, 16)
     read = Target(epsilon, delta, family, sensitivity)  # type: ignore[arg-type]  # read by the constructor
     require_backend(backend)
     if read.family is Family.ANY:

@@ -44,7 +44,7 @@ from typing import Any
 from dpopt.arithmetic import Enclosure, Number, as_enclosure, exact_integer
 from dpopt.balls import at_precision
 from dpopt.designing.targeting import guessed_rate, solve
-from dpopt.family.members import IdealMember, breakpoints, reaching_rate
+from dpopt.family.members import IdealMember, breakpoints, reaching_rate, require_half_width
 from dpopt.problem.target import Family, Target
 from dpopt.record import Record
 from dpopt.solution import Solution
@@ -127,6 +127,7 @@ def best_rate(D: int, epsilon: Number, sensitivity: Number = 1) -> FamilyOptimum
     (Fraction(1, 19), 1, 0.0002889875194172079, 9.474428)
     """
     half_width = exact_integer(D, "D", at_least=0)
+    require_half_width(half_width, 16)
     read = read_question(epsilon, sensitivity)
     question = half_width, read.epsilon, read.shift
     points = breakpoints(*question)
@@ -176,6 +177,7 @@ def paper_ranges(epsilon: Number, D: int) -> PaperRanges:  # noqa: N803
     (['0.117719994416', '0.123161410575'], ['0.000387356823687', '0.000611059655163'])
     """
     half_width = exact_integer(D, "D", at_least=1)
+    require_half_width(half_width, 2)
     value = read_question(epsilon, 1).epsilon
     rates = value / (2 * half_width + 1), value / (2 * half_width - 1)
 

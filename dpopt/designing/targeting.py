@@ -18,21 +18,31 @@ from dpopt.backends.base import Claimed, read_options
 from dpopt.backends.registry import read_backend
 from dpopt.checker.statement import FORMAT
 from dpopt.checker.target import design_problem, member_pmf, precision, refutation_problem
-from dpopt.errors import CertificateError
-from dpopt.family.members import analytic_rate, breakpoints, delta_exceeds, reaching_rate, worst_tail
+from dpopt.errors import CertificateError, InputError
+from dpopt.family.members import analytic_rate, breakpoints, delta_exceeds, masses_work, reaching_rate, worst_tail
 from dpopt.patience import Phase, Stopped, checkpoint, in_force, tell_interrupted
 from dpopt.pmf import Pmf
 from dpopt.problem.parts import Check
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Family, Target, Then
-from dpopt.proof.closed_form import smallest_delta_certificate, some_pmf_reaches
+from dpopt.proof.closed_form import (
+    certificate_bits,
+    certificate_work,
+    smallest_delta_certificate,
+    some_pmf_reaches,
+)
 from dpopt.proof.prove import Verified
 from dpopt.solution import Certificate, Design, Solution
 from dpopt.solving import answer, solve
+from dpopt.text import brief
+from dpopt.work import Work, require
 
-__all__ = ["guessed_rate", "log_delta", "outermost_rate", "solve", "solve_target"]
+__all__ = ["design_work", "guessed_rate", "log_delta", "outermost_rate", "search_work", "solve", "solve_target"]
 
 _CLOSED_FORM = "closed form"
+_LARGEST = 1_000_000  # D
+_MOST_BITS = 13_000  # of a number in a certificate: Python reads and writes 4,300 digits
+_MEMBERS = 60  # of a search: bisections over D, and over the rates of each
 
 
 @answer.register
@@ -65,6 +75,12 @@ class _Search:
     def __init__(self, target: Target, backend: Any, options: Mapping[str, Any] | None) -> None:
         self.target, self.backend, self.options = target, backend, options
         self.epsilon, self.shift, self.delta = target.epsilon, target.shift, target.delta
+        require(
+            "delta",
+            search_work(target),
+            f"= {brief(target.delta)} asks for supports of about {2 * _expected(target)} points",
+            "give a larger delta or epsilon",
+        )
 
     def certificate_of_all(self) -> tuple[dict[str, Any], str]:
         """The certificate, and who answered."""
@@ -164,12 +180,45 @@ class _Search:
     def certificate(self, problem: Mapping[str, Any], half_width: int) -> tuple[dict[str, Any], str]:
         """A certificate of an ordinary problem: closed form at sensitivity 1, else a solve."""
         if self.shift == 1 and problem["objective"]["type"] == "min-delta":
+            if certificate_bits(half_width, self.epsilon) > _MOST_BITS:
+                raise InputError("delta", f"= {brief(self.delta)} is too small for a certificate's decimals")
+            require(
+                "delta",
+                certificate_work(half_width, self.epsilon),
+                f"= {brief(self.delta)} asks for a certificate on [-{half_width}, {half_width}]",
+                "give a larger delta or epsilon",
+            )
             return smallest_delta_certificate(problem, half_width, self.epsilon), _CLOSED_FORM
+        require(
+            "delta",
+            design_work(half_width, self.shift),
+            f"asks for a solver's design on [-{half_width}, {half_width}] at sensitivity {self.shift}",
+            "give a larger delta or epsilon, or take family 'tablebuilder'",
+        )
         solution = solve(Problem.from_dict(problem), self.backend, options=self.options)
         checkpoint()
         if solution.verified not in (Verified.OPTIMAL, Verified.FEASIBLE):
             raise _NoDesign(f"at D = {half_width}: {solution.message}")
         return dict(solution.certificate.data), solution.backend
+
+
+def search_work(target: Target) -> Work:
+    """What the search takes: some sixty members near the guessed D, with masses that delta is made of."""
+    bits = 128 + target.delta.denominator.bit_length() - target.delta.numerator.bit_length()
+    one = masses_work(_expected(target), bits)
+    return Work(_MEMBERS * one.bit_operations, one.bytes)
+
+
+def design_work(half_width: int, shift: int) -> Work:
+    """What a solver takes for a design on [-D, D], and its proof: about a millisecond for each row.
+
+    Examples
+    --------
+    >>> design_work(1000, 1).bit_operations
+    60030000000
+    """
+    points = 2 * half_width + 1
+    return Work(bit_operations=points * (1 + 2 * min(shift, points)) * 10**7)
 
 
 # --- members of the family, guessed and bracketed --------------------------------------------------------------------
@@ -294,8 +343,10 @@ def least(works: Callable[[int], bool], guess: int) -> int:
     high = max(guess, 1)
     while not tried(high):
         high *= 2
-        if high > 1_000_000:
-            raise _NoDesign("no support up to [-1000000, 1000000] reaches the target; choose a larger epsilon or delta")
+        if high > _LARGEST:
+            raise _NoDesign(
+                f"no support up to [-{_LARGEST}, {_LARGEST}] reaches the target; choose a larger epsilon or delta"
+            )
     low = -1
     step = 1
     while high - step > low and tried(high - step):  # gallop downwards from a guess that is usually close
@@ -312,13 +363,18 @@ def least(works: Callable[[int], bool], guess: int) -> int:
 
 
 def _first_guess(target: Target) -> int:
+    """Where the search begins."""
+    return min(_expected(target), 100_000)
+
+
+def _expected(target: Target) -> int:
     """About where the analytic rule lands: 2 ln(1/delta) / epsilon, half of it for any pmf."""
     epsilon, shift = float(target.epsilon), target.shift
-    spread = log(1 / float(target.delta)) if target.delta > Fraction(1, 10**300) else 700.0
+    spread = log(target.delta.denominator) - log(target.delta.numerator)
     if epsilon * 1e6 < spread:
-        return min(int(shift / float(target.delta)) + 1, 1000)
+        return int(min(shift / target.delta, Fraction(999))) + 1
     factor = 1 if target.family is Family.ANY else 2
-    return min(int(shift * (factor * spread / epsilon + 1)), 100_000)
+    return int(min(shift * (factor * Fraction(spread) / Fraction(epsilon) + 1), Fraction(_LARGEST)))
 
 
 def _proved_delta(half_width: int, rate: Fraction, target: Target) -> Fraction:

@@ -66,6 +66,8 @@ class Distribution:
 
 def width_bits(rate: Fraction) -> int:
     """About log2(1/rate) where that is positive: the bits that masses of a law of this width lose."""
+    if not rate:
+        return 0
     return max((1 / rate).numerator.bit_length() - (1 / rate).denominator.bit_length() + 1, 0)
 
 

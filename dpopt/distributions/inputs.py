@@ -14,7 +14,7 @@ from functools import partial
 from itertools import count, takewhile
 from typing import ClassVar
 
-from flint import arb
+from flint import arb, fmpz
 
 from dpopt.arithmetic import ball, exact, exact_integer, exact_positive, round_scaled
 from dpopt.balls import at_precision
@@ -22,8 +22,11 @@ from dpopt.distributions.base import BITS, MAX_POINTS, Distribution, bounded, se
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
 from dpopt.reading import read_numbers
+from dpopt.work import Work, require
 
-__all__ = ["Gaussian", "Point", "Poisson", "Table", "Uniform"]
+_ERROR_FUNCTION = 300_000  # bit operations
+
+__all__ = ["Gaussian", "Point", "Poisson", "Table", "Uniform", "gaussian_points", "gaussian_work"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,9 @@ class Gaussian(Distribution):
         bounded(self.sd, "sd")
 
     def _build(self) -> Pmf:
+        require(
+            "sd", gaussian_work(self.sd), f"makes about {gaussian_points(self.sd)} points", "take a coarser lattice"
+        )
         half = Fraction(1, 2)
         right, left = math.ceil(self.mean + half), math.floor(self.mean - half)  # the first cells beside the mean
         above = self._arm(right - half - self.mean)
@@ -97,10 +103,12 @@ class Gaussian(Distribution):
 
     def _cells(self, edge: Fraction) -> Iterator[int]:
         """The masses of all cells from an edge outward; neighbours share an edge's ball."""
-        near = self._upper(edge)
+        root = 1 / (ball(self.sd * edge.denominator) * arb(2).sqrt())  # one division for all edges
+        near, numerator = self._upper(edge), edge.numerator
         while True:
             edge += 1
-            far = self._upper(edge)
+            numerator += edge.denominator
+            far = (fmpz(numerator) * root).erfc() / 2
             found = ((near - far) * arb(2) ** BITS + arb("0.5")).floor().unique_fmpz()
             # None: the ball lies across a tie of the rounding
             yield round_scaled(partial(self._cell, edge), BITS) if found is None else int(found)
@@ -108,6 +116,17 @@ class Gaussian(Distribution):
 
     def _cell(self, edge: Fraction) -> arb:
         return self._upper(edge - 1) - self._upper(edge)
+
+
+def gaussian_points(sd: Fraction) -> int:
+    """About how many integers have a mass of at least 2^-129: the density falls below it 13.2 sds from the mean."""
+    return math.ceil(Fraction(264, 10) * sd) + 1
+
+
+def gaussian_work(sd: Fraction) -> Work:
+    """What a rounded normal takes: an error function of 192 bits for each point of one side, or of both."""
+    points = gaussian_points(sd)
+    return Work(points * _ERROR_FUNCTION, points * 80)
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,8 @@ from dpopt.balls import at_precision, decided
 from dpopt.errors import InputError
 from dpopt.patience import patiently
 from dpopt.pmf import Pmf
+from dpopt.text import brief
+from dpopt.work import STEP, Work, require
 
 __all__ = [
     "IdealMember",
@@ -51,7 +53,9 @@ __all__ = [
     "breakpoints",
     "delta_exceeds",
     "family_pmf",
+    "masses_work",
     "reaching_rate",
+    "require_half_width",
     "worst_tail",
 ]
 
@@ -89,10 +93,12 @@ def family_pmf(half_width: int, rate: Fraction, more_bits: int = 0) -> Pmf:
     >>> family_pmf(1, Fraction(0)).weights == (2**128,) * 3
     True
     """
-    needed = _RELATIVE_BITS + more_bits + ceil(float(rate) * half_width**2 / log(2))
+    require_half_width(half_width)
+    needed = _RELATIVE_BITS + more_bits + ceil(rate * half_width**2 / Fraction(log(2)))
     if needed > _MAX_BITS:
         raise InputError(
-            "gamma", f"= {float(rate):.6g} with D = {half_width} needs weights of {needed} bits, more than {_MAX_BITS}"
+            "gamma",
+            f"= {brief(rate)} with D = {half_width} needs weights of {brief(needed)} bits, more than {_MAX_BITS}",
         )
     half = [_weight(rate * z * z, needed) for z in range(half_width + 1)]
     return Pmf(-half_width, [*reversed(half[1:]), *half])
@@ -265,6 +271,27 @@ class _Judge:
         Beyond the breakpoints one event is the worst for good, at the last breakpoint too; it begins at or below 0.
         """
         return self.event(2 * last.rate or Fraction(1)) <= 0
+
+
+def masses_work(half_width: int, bits: int) -> Work:
+    """What the masses of one member take, as balls of so many bits: two products and a few sums a point."""
+    return Work(
+        bit_operations=(half_width + 1) * (8 * STEP + 20 * bits), bytes=3 * (half_width + 1) * (120 + bits // 8)
+    )
+
+
+def require_half_width(half_width: int, members: int = 1) -> None:
+    """Refuse a D whose members take too much.
+
+    Parameters
+    ----------
+    members : int
+        About how many of them are looked at.
+    """
+    one = masses_work(half_width, 256)
+    require(
+        "D", Work(members * one.bit_operations, one.bytes), f"makes sums over {half_width} points", "give a smaller D"
+    )
 
 
 def _masses(half_width: int, rate: arb) -> list[arb]:

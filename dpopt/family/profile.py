@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from math import ceil
 from typing import NamedTuple
 
 from flint import arb
@@ -14,7 +15,10 @@ from flint import arb
 from dpopt.arithmetic import Enclosure, Number, ball, dyadic, exact, exact_integer, exp_enclosure
 from dpopt.balls import at_precision, decided
 from dpopt.errors import InputError
+from dpopt.family.members import require_half_width
 from dpopt.privacy.shifts import lattice_shift
+from dpopt.text import brief
+from dpopt.work import Work, require
 
 __all__ = ["family_delta", "family_rate"]
 
@@ -63,9 +67,17 @@ def family_delta(
         raise InputError("epsilon", f"must be at least 0, not {value}")
     exp_enclosure(value, 1)  # refuses what is too large
     shift = lattice_shift(sensitivity, Fraction(1))
+    require_half_width(half)
     if high == 0 or shift > 2 * half:
         exactly = Fraction(min(shift, 2 * half + 1), 2 * half + 1)
         return Enclosure(exactly, exactly)
+    least = ceil(high * half * half * Fraction(3, 2))  # bits of the outermost mass
+    require(
+        "gamma",
+        Work(bit_operations=least * least.bit_length() ** 2, bytes=least),
+        f"= {brief(high)} makes masses of 2^-{brief(least)}",
+        "give a smaller one",
+    )
     return _refined(lambda: _closed_form(half, low, high, value, shift), 128 + 2 * half.bit_length())
 
 
@@ -123,6 +135,7 @@ def family_rate(D: int, V: Number) -> Enclosure:  # noqa: N803
     variance = exact(V, "V")
     if variance <= 0:
         raise InputError("V", f"must be positive, not {variance}")
+    require_half_width(half, 16)
     if variance >= Fraction(half * (half + 1), 3):
         return Enclosure(Fraction(0), Fraction(0))
     low, high = Fraction(0), min(1 / variance, Fraction(int(1 / variance).bit_length() + 2))  # small V: about ln(2/V)

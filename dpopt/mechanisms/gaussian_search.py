@@ -15,6 +15,7 @@ from flint import arb
 
 from dpopt.arithmetic import ball, sign
 from dpopt.distributions import LatticeGaussian, gaussian
+from dpopt.distributions.base import BITS
 from dpopt.distributions.inputs import Gaussian
 from dpopt.errors import InputError
 from dpopt.privacy.divergence import delta as delta_at
@@ -46,7 +47,9 @@ def least_gaussian(epsilon: Fraction, delta: Fraction, shift: int, step: Fractio
 
     count = _least_above(0, lambda count: not _fails(count, epsilon, delta, shift))
     if not reaches(count):
-        count = _least_above(count, reaches)
+        guess = _least_above(count, lambda count: _rounded_delta(count, epsilon, shift) <= delta)
+        # masses are slow to make: two of them confirm a guess, forty find it
+        count = guess if reaches(guess) and not reaches(guess - 1) else _least_above(count, reaches)
     return gaussian(0, count * step / GRID, step=step)
 
 
@@ -74,6 +77,21 @@ def _fails(count: int, epsilon: Fraction, delta: Fraction, shift: int) -> bool:
     crossing = sd * sd * epsilon / shift - Fraction(shift, 2)  # there the density falls by e^epsilon over the shift
     around = math.floor(crossing)
     return any(_is_above(t, sd, epsilon, delta, shift) for t in range(around - 1, around + 3))
+
+
+def _rounded_delta(count: int, epsilon: Fraction, shift: int) -> float:
+    """delta of the rounded normal in floats, whose masses end where they fall below 2^-129: for guesses only."""
+    sd = count / GRID
+    end = math.floor(sd * math.sqrt(2 * math.log(2.0 ** (BITS + 1) / (sd * math.sqrt(2 * math.pi)))))
+
+    def above(k: float) -> float:
+        return math.erfc((k - 0.5) / (sd * math.sqrt(2))) / 2
+
+    crossing = math.floor(sd * sd * float(epsilon) / shift - shift / 2) + 1
+    if crossing > end - shift:  # what is compared with it has no mass any more
+        return above(end - shift + 1)
+    seen = above(crossing + shift) - above(end + 1)
+    return above(crossing) - (math.exp(float(epsilon) + math.log(seen)) if seen > 0 else 0.0)
 
 
 def _is_above(t: int, sd: Fraction, epsilon: Fraction, delta: Fraction, shift: int) -> bool:

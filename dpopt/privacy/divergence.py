@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from dpopt.arithmetic import Enclosure, Number, exact_integer, exact_nonnegative, exp_enclosure, is_at_most_exp
+from dpopt.arithmetic import Enclosure, Number, exact_nonnegative, exp_enclosure, is_at_most_exp, read_bits
 from dpopt.errors import InputError
 from dpopt.patience import patiently
-from dpopt.pmf import Pmf, read_pmf
+from dpopt.pmf import Pmf, extension_bits, read_pmf
 from dpopt.privacy.enclosed import enclosed_delta, is_long
 from dpopt.privacy.ratios import is_too_long, largest_ratio_pair
 from dpopt.privacy.shifts import deciding_shifts, explicit_weights, lattice_shift
+from dpopt.work import Work, require
 
-__all__ = ["delta", "delta_between", "hockey_stick", "is_pure", "worst_hockey_stick"]
+__all__ = ["delta", "delta_between", "divergence_work", "hockey_stick", "is_pure", "worst_hockey_stick"]
 
 
 def hockey_stick(pmf: Pmf, factor: Fraction, shift: int) -> Fraction:
@@ -59,9 +60,27 @@ def _moved(weights: Sequence[int], shift: int) -> list[int]:
 
 def worst_hockey_stick(pmf: Pmf, factor: Fraction, shift: int) -> Fraction:
     """The largest hockey-stick divergence over all shifts 1..`shift`, both directions."""
+    shifts = deciding_shifts(pmf, shift)
+    require(
+        "sensitivity",
+        divergence_work(pmf, factor, shifts),
+        f"takes exact divergences at {len(shifts)} shifts, up to {shifts[-1]} lattice steps",
+        "give a coarser step or a smaller sensitivity",
+    )
     directions = (1,) if pmf.is_symmetric else (1, -1)
-    shifts = patiently(deciding_shifts(pmf, shift), every=1)
-    return max(hockey_stick(pmf, factor, sign * s) for s in shifts for sign in directions)
+    return max(hockey_stick(pmf, factor, sign * s) for s in patiently(shifts, every=1) for sign in directions)
+
+
+def divergence_work(pmf: Pmf, factor: Fraction, shifts: range) -> Work:
+    """What `worst_hockey_stick` takes: a term for each point of the core and of the tails within twice the shift."""
+    directions = 1 if pmf.is_symmetric else 2
+    reach = 0 if pmf.tails is None else 2 * shifts[-1]
+    longest = max(pmf.weights).bit_length()
+    if pmf.tails is not None:
+        longest += extension_bits(pmf, reach)
+    bits = longest + factor.numerator.bit_length() + factor.denominator.bit_length()
+    terms = Work.on_integers(len(pmf.weights) + 2 * reach, bits, steps=2)
+    return Work(terms.bit_operations * directions * len(shifts), 2 * terms.bytes)
 
 
 def delta(pmf: Pmf, epsilon: Number, sensitivity: Number = 1, *, bits: int = 128) -> Enclosure:
@@ -86,7 +105,7 @@ def delta(pmf: Pmf, epsilon: Number, sensitivity: Number = 1, *, bits: int = 128
     pmf = read_pmf(pmf, "pmf")
     value = exact_nonnegative(epsilon, "epsilon")
     shift = lattice_shift(sensitivity, pmf.step)
-    growth = exp_enclosure(value, exact_integer(bits, "bits", at_least=1))
+    growth = exp_enclosure(value, read_bits(bits))
     if pmf.tails is not None and not is_too_long(pmf, shift) and is_pure(pmf, value, shift):
         return Enclosure(Fraction(0), Fraction(0))
     if is_long(pmf, shift):
@@ -118,7 +137,7 @@ def delta_between(output: Pmf, neighbour: Pmf, epsilon: Number, *, bits: int = 1
     Fraction(1, 2)
     """
     output, neighbour = read_pmf(output, "output"), read_pmf(neighbour, "neighbour")
-    value, bits = exact_nonnegative(epsilon, "epsilon"), exact_integer(bits, "bits", at_least=1)
+    value, bits = exact_nonnegative(epsilon, "epsilon"), read_bits(bits)
     if output.tails is not None or neighbour.tails is not None:
         raise InputError("neighbour", "must have a finite support, and so must output")
     if output.step != neighbour.step:
@@ -128,5 +147,5 @@ def delta_between(output: Pmf, neighbour: Pmf, epsilon: Number, *, bits: int = 1
         parts = (output.probability(k) - factor * neighbour.probability(k) for k in range(output.start, output.end + 1))
         return sum((part for part in parts if part > 0), Fraction(0))
 
-    low, high = exp_enclosure(value, bits)
+    low, high = exp_enclosure(value, read_bits(bits))
     return Enclosure(excess(high), excess(low))

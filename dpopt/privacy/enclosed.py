@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from math import ceil, log, log1p, log2
 from typing import NamedTuple
 
 from dpopt.arithmetic import Enclosure
-from dpopt.errors import InputError
 from dpopt.pmf import Pmf
-from dpopt.privacy.shifts import deciding_shifts
+from dpopt.privacy.shifts import deciding_shifts, is_unimodal
+from dpopt.work import Work, require
 
-__all__ = ["enclosed_delta", "is_long"]
+__all__ = ["enclosed_delta", "is_long", "window_points", "window_work"]
 
 _GUARD = 64  # bits below the fixed point, for the floors of a tail's recursion
 _ACCURATE = 64  # bits of a delta that are right
 _MOST_BITS = 1 << 13
 _MOST_BITS_OF_NOTHING = 1 << 10  # where the divergence may be 0, and is at most 2^-1000 or so
-_MOST_POINTS = 2_000_000  # of a tail above the fixed point
 _LONG = 1 << 13  # bits that exact tails may add to a weight
 _SLACK = 2  # 2^bits p(k) lies between its floor and less than this above it
 
@@ -68,8 +68,33 @@ class _Window(NamedTuple):
     outside: int
 
 
+def window_points(pmf: Pmf, bits: int) -> int:
+    """About how many points have at least 2^-bits of the mass, by the tail ratios alone."""
+    assert pmf.tails is not None
+    blocks = 0
+    for ratio in (pmf.tails.left, pmf.tails.right):
+        if ratio is not None:
+            halving = -log2(ratio) if ratio < Fraction(1, 2) else -log1p(-float(1 - ratio)) / log(2)
+            blocks += ceil(bits / halving) + 1 if halving else 1 << 60
+    return len(pmf.weights) + blocks * pmf.tails.period
+
+
+def window_work(pmf: Pmf, bits: int, shift: int) -> Work:
+    """What both bounds take at one precision."""
+    points = window_points(pmf, bits)
+    shifts = 1 if is_unimodal(pmf) else min(shift, points)
+    terms = Work.on_integers(points, bits + _GUARD, steps=3 + 4 * shifts * (1 if pmf.is_symmetric else 2))
+    return Work(terms.bit_operations, 2 * terms.bytes)
+
+
 def _at(pmf: Pmf, growth: Enclosure, shift: int, bits: int) -> tuple[int, int]:
     """Integers below and above 2^bits times the divergence."""
+    require(
+        "sensitivity",
+        window_work(pmf, bits, shift),
+        f"takes the masses of such long tails to 2^-{bits}, at shifts up to {shift}",
+        "use a coarser step",
+    )
     window = _window(pmf, bits)
     width = len(window.floors)
     shifts = deciding_shifts(pmf, min(shift, width))  # from the width of the window on, the bounds are the same
@@ -118,10 +143,6 @@ def _outward(block: list[int], ratio: Fraction) -> Iterator[int]:
 
     A floor is off by less than the number of periods so far, in units of 2^-64: less than `_SLACK` in all.
     """
-    written = 0
     while any(value >> _GUARD for value in block):
         block = [value * ratio.numerator // ratio.denominator for value in block]
         yield from block
-        written += len(block)
-        if written > _MOST_POINTS:
-            raise InputError("sensitivity", "is too long for noise of such long tails; use a coarser step")

@@ -20,11 +20,12 @@ from operator import mul
 from typing import NamedTuple
 
 from dpopt.errors import InputError
-from dpopt.pmf import Pmf
+from dpopt.pmf import Pmf, extension_bits
 from dpopt.privacy.enclosed import is_long
 from dpopt.privacy.shifts import deciding_shifts, explicit_weights
+from dpopt.work import Work, require
 
-__all__ = ["Curve", "Losses"]
+__all__ = ["Curve", "Losses", "sorting_work"]
 
 _KEPT = 1_000_000  # pairs that are remembered; beyond, their order is built anew for each question
 
@@ -98,6 +99,17 @@ def _falling(pair: tuple[int, int], other: tuple[int, int]) -> int:
     return other[0] * pair[1] - pair[0] * other[1]
 
 
+def sorting_work(pmf: Pmf, shifts: range, bits: int) -> Work:
+    """What the curves of all shifts take, each a division and a place in an order for every pair of points.
+
+    All are held where they are few (`_KEPT`), one at a time where they are many.
+    """
+    directions, pairs = (1 if pmf.is_symmetric else 2), len(pmf.weights) + shifts[-1]
+    longest = max(pmf.weights).bit_length() + extension_bits(pmf, shifts[-1]) + bits
+    curve = Work.on_integers(pairs, longest, steps=8)
+    return Work(directions * len(shifts) * curve.bit_operations, 8 * curve.bytes)
+
+
 # --- all shifts, both directions -------------------------------------------------------------------------------------
 
 
@@ -116,6 +128,13 @@ class Losses:
                 f"is {self.shift} lattice steps, too many for a whole profile of noise with such short tails "
                 "(dpopt.delta answers one epsilon at a time; or take a coarser step)",
             )
+
+        require(
+            "sensitivity",
+            sorting_work(self.pmf, self.shifts, self.bits),
+            f"takes the sorted privacy losses of {len(self.shifts)} shifts, up to {self.shifts[-1]} lattice steps",
+            "give a coarser step or a smaller sensitivity, or ask dpopt.delta for one epsilon at a time",
+        )
 
     def __iter__(self) -> Iterator[Curve]:
         return iter(self._kept) if self._kept is not None else self._built()

@@ -13,7 +13,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dpopt.arithmetic import MAX_EXPONENT, Enclosure, Number, exact, exact_integer, exp_enclosure, log_enclosure
+from dpopt.arithmetic import (
+    MAX_EXPONENT,
+    Enclosure,
+    Number,
+    exact,
+    exact_integer,
+    exp_enclosure,
+    log_enclosure,
+    read_bits,
+)
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf, read_pmf
 from dpopt.privacy.decision import is_within, least_decimal, read_delta
@@ -186,7 +195,7 @@ def privacy_profile(
     >>> print(profile.plateau_start, f"{float(profile.floor):.6g}")
     2.625 5.38488e-08
     """
-    losses = _losses_of(pmf, sensitivity, exact_integer(bits, "bits", at_least=1))
+    losses = _losses_of(pmf, sensitivity, read_bits(bits))
     values = _default_epsilons(losses) if epsilons is None else _read_epsilons(epsilons)
     lower, upper = _enclosures(losses, values)
     sensitivity = exact(sensitivity, "sensitivity")

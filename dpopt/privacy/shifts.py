@@ -6,9 +6,17 @@ from fractions import Fraction
 
 from dpopt.arithmetic import Number, exact, exact_positive
 from dpopt.errors import InputError
-from dpopt.pmf import Pmf
+from dpopt.pmf import Pmf, extension_work
+from dpopt.work import Work, require
 
-__all__ = ["deciding_shifts", "explicit_weights", "is_unimodal", "lattice_shift", "positive_sensitivity"]
+__all__ = [
+    "deciding_shifts",
+    "explicit_weights",
+    "explicit_work",
+    "is_unimodal",
+    "lattice_shift",
+    "positive_sensitivity",
+]
 
 
 def lattice_shift(sensitivity: Number, step: Fraction, argument: str = "sensitivity") -> int:
@@ -36,12 +44,24 @@ def explicit_weights(pmf: Pmf, margin: int) -> tuple[int, list[int], Fraction]:
 
     On a side without a tail they are 0. Returns the first index, the weights, and the pmf's total in the same unit.
     """
+    require(
+        "sensitivity",
+        explicit_work(pmf, margin),
+        f"takes weights written out to {margin} points beyond the core",
+        "give a coarser step or a smaller sensitivity",
+    )
     wide = pmf.extended(margin)
     left, right = pmf.start - margin - wide.start, wide.end - (pmf.end + margin)
     weights = list(wide.weights)
     weights = weights[left:] if left >= 0 else [0] * -left + weights
     weights = weights[: len(weights) - right] if right >= 0 else weights + [0] * -right
     return pmf.start - margin, weights, wide.total
+
+
+def explicit_work(pmf: Pmf, margin: int) -> Work:
+    """What `explicit_weights` takes: the tails, or zeros in their place."""
+    zeros = Work.on_integers(2 * margin, 0)
+    return zeros.plus(extension_work(pmf, margin))
 
 
 def deciding_shifts(pmf: Pmf, shift: int) -> range:

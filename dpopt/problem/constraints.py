@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from dpopt.arithmetic import exact, exact_nonnegative, exp_enclosure
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
-from dpopt.privacy.shifts import lattice_shift, positive_sensitivity
+from dpopt.privacy.shifts import positive_sensitivity
 from dpopt.problem.costs import Cost, indicator, plain_number, read_cost
 from dpopt.problem.families.base import Term
 from dpopt.problem.families.expectation import ExpectationTerm
@@ -352,7 +352,7 @@ class PureDP(Constraint):
         _set(self, boundary=Boundary(self.boundary))
 
     def terms(self, setting: Setting) -> tuple[Term, ...]:
-        shift = lattice_shift(self.sensitivity, setting.support.step)
+        shift = setting.shift(self.sensitivity)
         return (RatioTerm(self.epsilon, shift, inside_window=self.boundary is Boundary.WINDOW),)
 
 
@@ -379,5 +379,5 @@ class ApproxDP(Constraint):
         _set(self, epsilon=read_epsilon(self.epsilon), delta=number, sensitivity=read_sensitivity(self.sensitivity))
 
     def terms(self, setting: Setting) -> tuple[Term, ...]:
-        shift = lattice_shift(self.sensitivity, setting.support.step)
+        shift = setting.shift(self.sensitivity)
         return (HockeyStickTerm(self.epsilon, shift, self.delta),)

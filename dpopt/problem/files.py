@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from dpopt.files.csv_table import CsvFormat, CsvTable, Found, read_csv, toml_ent
 from dpopt.files.kinds import FileKind, unexpected
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Target
+from dpopt.text import brief
 
 __all__ = ["load", "parse_problem", "read_table"]
 
@@ -67,14 +68,16 @@ def read_table(path: str | Path) -> dict[str, Any]:
 
 def _parse_table(content: bytes, name: str, folder: Path) -> dict[str, Any]:
     try:
-        # floats keep their digits: 0.1 is one tenth
-        table = tomllib.loads(content.decode("utf-8-sig"), parse_float=Decimal)
+        table = tomllib.loads(content.decode("utf-8-sig"), parse_float=_decimal)  # 0.1 is one tenth
     except UnicodeDecodeError:
         raise unexpected(content, name, _PROBLEM) or InputError(name, "must be UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
         raise unexpected(content, name, _PROBLEM) or InputError(name, f"is not TOML: {error}") from None
-    except (RecursionError, ValueError) as error:
-        raise unexpected(content, name, _PROBLEM) or InputError(name, f"cannot be read as TOML: {error}") from None
+    except RecursionError:
+        raise InputError(name, "cannot be read as TOML: it is nested too deeply") from None
+    except ValueError as error:
+        reason = "it holds an integer of too many digits" if "integer string conversion" in str(error) else error
+        raise unexpected(content, name, _PROBLEM) or InputError(name, f"cannot be read as TOML: {reason}") from None
     objective = table.get("objective")
     if (
         isinstance(objective, dict)
@@ -83,6 +86,13 @@ def _parse_table(content: bytes, name: str, folder: Path) -> dict[str, Any]:
     ):
         objective["input"] = _embed_csv(objective["input"], folder)
     return table
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent beyond all reach
+        raise ValueError(f"{brief(text)} has too many digits") from None
 
 
 def _content(path: Path, what: str) -> bytes:

@@ -12,7 +12,6 @@ from dpopt.distributions import Distribution, Gaussian, Point, Poisson, Table, U
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
-from dpopt.privacy.shifts import lattice_shift
 from dpopt.problem.constraints import read_epsilon, read_sensitivity
 from dpopt.problem.costs import Cost, plain_number, read_cost
 from dpopt.problem.families.base import ObjectiveTerm
@@ -257,4 +256,4 @@ class MinDelta(Objective):
         object.__setattr__(self, "sensitivity", read_sensitivity(self.sensitivity))
 
     def term(self, setting: Setting) -> ObjectiveTerm:
-        return MinDeltaTerm(self.epsilon, lattice_shift(self.sensitivity, setting.support.step))
+        return MinDeltaTerm(self.epsilon, setting.shift(self.sensitivity))

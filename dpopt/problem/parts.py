@@ -14,8 +14,10 @@ from fractions import Fraction
 from importlib import metadata
 from typing import Any, ClassVar, TypeVar
 
+from dpopt.arithmetic import Number
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf
+from dpopt.privacy.shifts import lattice_shift
 from dpopt.problem.costs import Cost, plain_number
 from dpopt.problem.families.base import ObjectiveTerm, Term, TermCheck
 from dpopt.problem.support import Support
@@ -59,6 +61,20 @@ class Setting:
 
     support: Support
     fixed_mean: Fraction | None = None
+
+    def shift(self, sensitivity: Number) -> int:
+        """The largest shift in lattice steps that has something to say of its own, for a sensitivity in data units.
+
+        Shifts as long as a finite support and more separate it from itself alike: all of them are one shift.
+
+        Examples
+        --------
+        >>> from dpopt.problem.support import Integers
+        >>> Setting(Integers(-3, 3)).shift(10**20), Setting(Integers(-3, 3)).shift(2), Setting(Integers()).shift(9)
+        (7, 2, 9)
+        """
+        steps, window = lattice_shift(sensitivity, self.support.step), self.support.window
+        return steps if window is None else min(steps, window[1] - window[0] + 1)
 
 
 @dataclass(frozen=True)

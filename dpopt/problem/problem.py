@@ -21,7 +21,7 @@ from dpopt.problem.parts import Check, Constraint, Objective, Setting, build, co
 from dpopt.problem.refusals import refuse_what_has_no_finite_answer
 from dpopt.problem.support import Integers, Lattice, Support
 from dpopt.reading import read_list, read_text
-from dpopt.text import closest
+from dpopt.text import brief, closest
 
 __all__ = ["Problem", "tablebuilder", "wasserstein"]
 
@@ -230,7 +230,7 @@ def tablebuilder(D: int, V: object, *, name: str = "") -> Problem:  # noqa: N803
         support=Integers(Fraction(-half), Fraction(half)),
         objective=MaxEntropy(),
         constraints=[Mean(Fraction(0)), Variance(at_most=bound)],
-        name=read_text(name, "name") or f"TableBuilder noise, D = {half}, V = {bound}",
+        name=read_text(name, "name") or f"TableBuilder noise, D = {half}, V = {brief(bound)}",
     )
 
 

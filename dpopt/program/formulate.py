@@ -17,12 +17,13 @@ from dpopt.program.assembly import INF, Assembly
 from dpopt.program.core import Closure, Core, floats
 from dpopt.program.program import Program
 from dpopt.program.rows import Block, MassBlock, Place, write
+from dpopt.work import Work, require
 
 _FARTHEST = 10**12  # lattice indices are 64-bit integers, and floats to the last unit, in a program
 _FAR_OUT = 10**6  # where a polynomial has the sign that it keeps
 _WIDEST_HELD = 2000  # lattice points on a side
 _FARTHEST_TAIL = 2000  # an exact tail that reaches back to 0 carries e^epsilon to this power
-_MAX_ROWS = 2e7  # about 5 GB in a solver
+_ROW_BYTES = 250  # of a row of two or three entries, in the program and in a solver
 
 __all__ = ["Formulation", "chain_owner", "core_for", "expected_centre", "formulate", "grown"]
 
@@ -204,12 +205,21 @@ def _attains(function: LatticeFunction, side: Fraction, core: Core, alive: np.nd
     return np.array([v == wanted for v in values])
 
 
+def program_rows(problem: Problem, core: Core) -> int:
+    """About how many rows and columns the program of a problem has over a core."""
+    return core.size + sum(term.row_count(core.size) for term in (problem.objective_term, *problem.all_terms))
+
+
+def program_work(problem: Problem, core: Core) -> Work:
+    """What the program of a problem takes over a core, in the arrays and in a solver."""
+    return Work(bytes=_ROW_BYTES * program_rows(problem, core))
+
+
 def _refuse_what_does_not_fit(problem: Problem, core: Core) -> None:
-    """A memory estimate before anything is built."""
-    rows = core.size + sum(term.row_count(core.size) for term in (problem.objective_term, *problem.all_terms))
-    if rows > _MAX_ROWS:
-        raise InputError(
-            "support",
-            f"makes a program of about {rows:.2g} rows over {core.size} points, more than {_MAX_ROWS:.2g}: give "
-            "a smaller support, a smaller sensitivity or a coarser lattice",
-        )
+    """An estimate before anything is built."""
+    require(
+        "support",
+        program_work(problem, core),
+        f"makes a program of about {program_rows(problem, core):.2g} rows over {core.size} points",
+        "give a smaller support, a smaller sensitivity or a coarser lattice",
+    )

@@ -18,8 +18,9 @@ from dpopt import checker
 from dpopt.arithmetic import ball, exp_enclosure, sign
 from dpopt.checker.statement import FORMAT
 from dpopt.pmf import Pmf
+from dpopt.work import Work
 
-__all__ = ["smallest_delta_certificate", "some_pmf_reaches"]
+__all__ = ["certificate_bits", "certificate_work", "smallest_delta_certificate", "some_pmf_reaches"]
 
 
 def some_pmf_reaches(half_width: int, epsilon: Fraction, delta: Fraction) -> bool:
@@ -43,10 +44,26 @@ def some_pmf_reaches(half_width: int, epsilon: Fraction, delta: Fraction) -> boo
     return sign(room) > 0
 
 
+def certificate_bits(half_width: int, epsilon: Fraction) -> int:
+    """The precision of its numbers: about log2 of 1/delta, and 128 more."""
+    return 128 + ceil(float(epsilon) * half_width / 0.69)
+
+
+def certificate_work(half_width: int, epsilon: Fraction) -> Work:
+    """What it takes to write and to check: weights and two chains of events, in decimal.
+
+    Examples
+    --------
+    >>> certificate_work(100, Fraction(1)).bit_operations
+    328146000
+    """
+    count, bits = 6 * half_width + 1, certificate_bits(half_width, epsilon)
+    return Work(bit_operations=2000 * count * bits, bytes=count * (200 + bits // 2))
+
+
 def smallest_delta_certificate(problem: Mapping[str, Any], half_width: int, epsilon: Fraction) -> dict[str, Any]:
     """The certificate of ``min-delta`` on [-D, D] at sensitivity 1; `problem` is its TOML form."""
-    spread = ceil(float(epsilon) * half_width / 0.69)  # about log2 of 1/delta
-    bits = 128 + spread
+    bits = certificate_bits(half_width, epsilon)
     factor = exp_enclosure(epsilon, bits)
     pmf = _truncated_laplace(half_width, factor.lower, bits)
     witnesses = _chains(half_width, factor.upper, bits)

@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +54,14 @@ class Ratio(ABC):
     def complement(self, n: int) -> arb:
         """1 - q^n as a ball."""
 
+    @abstractmethod
+    def powers(self, unit: int, count: int) -> list[arb]:
+        """q^(unit k) for k = 0..count."""
+
+    @abstractmethod
+    def complements(self, unit: int, count: int) -> list[arb]:
+        """1 - q^(unit k) for k = 0..count."""
+
     @property
     @abstractmethod
     def rate(self) -> Fraction:
@@ -67,6 +77,16 @@ class ExponentialRatio(Ratio):
     def power(self, n: int) -> arb:
         """e^(-exponent n)."""
         return ball(-self.exponent * n).exp()
+
+    def powers(self, unit: int, count: int) -> list[arb]:
+        """One exponential each."""
+        step = ball(-self.exponent * unit)
+        return [(step * k).exp() for k in range(count + 1)]
+
+    def complements(self, unit: int, count: int) -> list[arb]:
+        """Without cancellation."""
+        step = ball(-self.exponent * unit)
+        return [-(step * k).expm1() for k in range(count + 1)]
 
     def complement(self, n: int) -> arb:
         """Without cancellation."""
@@ -87,6 +107,14 @@ class RationalRatio(Ratio):
     def power(self, n: int) -> arb:
         """By repeated multiplication."""
         return ball(self.value) ** n
+
+    def powers(self, unit: int, count: int) -> list[arb]:
+        """The rational, of a thousand bits where tails are wide, becomes a ball once."""
+        return list(accumulate([self.power(unit)] * count, mul, initial=arb(1)))
+
+    def complements(self, unit: int, count: int) -> list[arb]:
+        """By subtraction."""
+        return [1 - power for power in self.powers(unit, count)]
 
     def complement(self, n: int) -> arb:
         """By subtraction: what cancels is won back by more precision."""
@@ -141,8 +169,8 @@ def _truncated(ratio: Ratio, base: int, unit: int) -> Any:
     """T(k) of a geometric of ratio q^unit truncated to 0..base - 1."""
 
     def balls(_: int) -> list[arb]:
-        whole = ratio.complement(base * unit)
-        return [ratio.power(k * unit) * ratio.complement((base - k) * unit) / whole for k in range(1, base)]
+        powers, complements = ratio.powers(unit, base), ratio.complements(unit, base)
+        return [powers[k] * complements[base - k] / complements[base] for k in range(1, base)]
 
     return balls
 
@@ -164,7 +192,7 @@ class GeometricDraws:
         self._length = int(_REACH / (ratio.rate * (1 << shift))) + 1
         unit, length = 1 << shift, self._length
         # T(k) = q^(unit k) for k = 1..length: the last outcome says "at least length"
-        self._high = LazyTable(BallSurvival(lambda _: [ratio.power(unit * k) for k in range(1, length + 1)]))
+        self._high = LazyTable(BallSurvival(lambda _: ratio.powers(unit, length)[1:]))
         self.bits = shift + 16  # a draw needs more with a probability below e^-1000
         self.wide = self.bits > _NARROW
 

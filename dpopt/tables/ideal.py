@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpopt.arithmetic import Number, exact, exact_integer
 from dpopt.errors import InputError
-from dpopt.family.members import family_pmf
+from dpopt.family.members import family_pmf, require_half_width
 from dpopt.pmf import Pmf
 
 __all__ = ["Ideal", "ideal_pmf", "read_ideal"]
@@ -24,6 +24,7 @@ def read_ideal(pmf: object) -> Pmf | tuple[int, Fraction]:
         if len(pmf) != 2:
             raise InputError("pmf", f"must be a Pmf or a pair (D, gamma), not {pmf!r}")
         half_width, rate = exact_integer(pmf[0], "D", at_least=0), exact(pmf[1], "gamma")
+        require_half_width(half_width)
         if rate < 0:
             raise InputError("gamma", f"must be at least 0, not {rate}")
         return (half_width, rate) if rate and half_width else Pmf(-half_width, (1,) * (2 * half_width + 1))

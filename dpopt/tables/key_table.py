@@ -23,7 +23,7 @@ from dpopt.files.writing import write_file
 from dpopt.pmf import Pmf
 from dpopt.privacy.divergence import hockey_stick
 from dpopt.privacy.profile import epsilon as least_epsilon
-from dpopt.privacy.shifts import lattice_shift
+from dpopt.privacy.shifts import deciding_shifts, lattice_shift
 from dpopt.record import Record
 from dpopt.tables.pairs import BothDirections, PrivacyPairs, privacy_pairs
 
@@ -132,7 +132,7 @@ class KeyTable(Record):
         value = exact(epsilon, "epsilon")
         if value < 0:
             raise InputError("epsilon", f"must be at least 0, not {value}")
-        shifts = range(1, lattice_shift(sensitivity, Fraction(1)) + 1)
+        shifts = deciding_shifts(self.pmf, lattice_shift(sensitivity, Fraction(1)))
         low, high = exp_enclosure(value)
 
         def side(sign: int) -> Enclosure:

@@ -194,7 +194,8 @@ def _question(
             raise InputError("epsilon", f"must be at least 0, not {loss}")
         if not 0 <= mass <= 1:
             raise InputError("delta", f"must lie between 0 and 1, not {mass}")
-        privacy = Privacy(loss, mass, lattice_shift(sensitivity, Fraction(1)), *exp_enclosure(loss))
+        shift = min(lattice_shift(sensitivity, Fraction(1)), len(ideal.weights))  # longer ones separate alike
+        privacy = Privacy(loss, mass, shift, *exp_enclosure(loss))
     moment = limit * size
     return Question(ideal, size, moment.numerator // moment.denominator, privacy)
 

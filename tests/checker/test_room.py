@@ -16,8 +16,8 @@ from dpopt.checker.stated import FAMILIES, OBJECTIVES, Stated
 ROOM = Path(dpopt.checker.__file__).parent
 MODULES = sorted(module.name for module in pkgutil.walk_packages([str(ROOM)], "dpopt.checker."))
 STANDS_ON = {
-    "arithmetic", "balls", "distributions", "errors", "family", "lattice_function", "patience", "pmf", "reading", "record",
-    "text",
+    "arithmetic", "balls", "distributions", "errors", "family", "lattice_function", "patience", "pmf", "reading",
+    "record", "text", "work",
 }  # fmt: skip
 FOREIGN = {
     "numpy", "scipy", "cvxpy", "highspy", "pulp", "typer", "rich", "pandas", "matplotlib", "tomli_w",

@@ -128,7 +128,8 @@ def test_mass_row_and_forbidden_columns(support: dp.Support) -> None:
 def test_hockey_stick_rows(support: dp.Support, m: str) -> None:
     """With the least auxiliaries that their rows allow, each total is the divergence of that shift, 0 outside."""
     form = formulated(support, dp.ApproxDP("0.4", "0.3", m))
-    block, core, reach = the(form, HockeyStickBlock), form.core, math.floor(Fraction(m) / support.step)
+    block, core = the(form, HockeyStickBlock), form.core
+    reach = min(math.floor(Fraction(m) / support.step), core.size)  # longer shifts separate it from itself alike
     p = np.random.default_rng(5).random(core.size)
     x, rows, kinds_seen = np.zeros(form.program.cost.size), dense(form.program), []
     x[: core.size] = p

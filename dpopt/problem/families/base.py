@@ -33,6 +33,7 @@ __all__ = [
     "Term",
     "TermCheck",
     "Window",
+    "pair_count",
     "require_function",
 ]
 
@@ -45,6 +46,16 @@ def require_function(function: object, argument: str) -> None:
     """Refuse what is no function of the lattice index."""
     if not isinstance(function, LatticeFunction):
         raise InputError(argument, f"must be a LatticeFunction of the lattice index, not {function!r}")
+
+
+def pair_count(shift: int, size: int) -> int:
+    """The ordered pairs of different points, at most a shift apart, among `size` neighbours.
+
+    >>> pair_count(2, 4), pair_count(9, 4)
+    (10, 12)
+    """
+    longest = min(shift, size - 1)
+    return longest * (2 * size - longest - 1)
 
 
 class TermCheck(NamedTuple):

@@ -25,6 +25,7 @@ from dpopt.problem.families.base import (
     Term,
     TermCheck,
     Window,
+    pair_count,
 )
 
 __all__ = ["Event", "HockeyStickTerm", "MinDeltaTerm"]
@@ -70,10 +71,11 @@ class HockeyStickTerm(Term):
         factor = exp_enclosure(self.epsilon).upper
         shifts = [sign * s for s in deciding_shifts(pmf, self.shift) for sign in (1, -1)]
         shifts.sort(key=lambda s: -hockey_stick(pmf, factor, s))
-        first, weights, _ = explicit_weights(pmf, self.shift)
+        reach = max(map(abs, shifts))
+        first, weights, _ = explicit_weights(pmf, reach)
         found = []
         for s in shifts:
-            pairs = ((k, k - s) for k in range(self.shift, len(weights) - self.shift))
+            pairs = ((k, k - s) for k in range(reach, len(weights) - reach))
             found.append(Event(s, frozenset(first + k for k, j in pairs if weights[k] > factor * weights[j])))
         return tuple(found)
 
@@ -97,7 +99,7 @@ class HockeyStickTerm(Term):
             )
 
     def row_count(self, size: int) -> int:
-        return 2 * min(self.shift, size) * size
+        return pair_count(self.shift, size) + 2 * self.shift  # a total for each shift
 
     @property
     def reach(self) -> int:
@@ -164,7 +166,7 @@ class MinDeltaTerm(ObjectiveTerm):
             )
 
     def row_count(self, size: int) -> int:
-        return 2 * min(self.shift, size) * size
+        return pair_count(self.shift, size) + 2 * self.shift  # a total for each shift
 
     @property
     def decay(self) -> Decay:

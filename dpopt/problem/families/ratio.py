@@ -14,7 +14,18 @@ from dpopt.pmf import Pmf
 from dpopt.privacy.majorant import least_majorant
 from dpopt.privacy.ratios import largest_ratio, sliding_argmax
 from dpopt.privacy.shifts import explicit_weights
-from dpopt.problem.families.base import GIVE_A_SUPPORT, Asked, Cut, Decay, Guarantee, Tail, Term, TermCheck, Window
+from dpopt.problem.families.base import (
+    GIVE_A_SUPPORT,
+    Asked,
+    Cut,
+    Decay,
+    Guarantee,
+    Tail,
+    Term,
+    TermCheck,
+    Window,
+    pair_count,
+)
 
 __all__ = ["RatioTerm"]
 
@@ -86,7 +97,7 @@ class RatioTerm(Term):
             raise InputError("boundary", f"'window' needs a finite support: {GIVE_A_SUPPORT}, or leave boundary out")
 
     def row_count(self, size: int) -> int:
-        return 2 * min(self.shift, size) * size
+        return pair_count(self.shift, size)
 
     @property
     def decay(self) -> Decay:

@@ -37,7 +37,8 @@ class HockeyStickBlock(Block):
 
     @classmethod
     def write(cls, assembly: Assembly, term: HockeyStickTerm | MinDeltaTerm, place: Place) -> HockeyStickBlock:
-        core, reach, wanted = assembly.core, term.shift, term.guarantee.delta
+        core, wanted = assembly.core, term.guarantee.delta
+        reach = term.shift if place.infinite else min(term.shift, core.size)  # beyond: the same shift again
         delta = None if wanted is None else float(wanted)
         plus = np.arange(1, reach + 1)
         k = [np.arange(core.first + s, core.last + 1) for s in range(1, reach + 1) if s < core.size]
