@@ -44,6 +44,7 @@ from typing import Any
 from dpopt.arithmetic import Enclosure, Number, as_enclosure, exact_integer
 from dpopt.balls import at_precision
 from dpopt.designing.targeting import guessed_rate, solve
+from dpopt.distributions.base import width_bits
 from dpopt.family.members import IdealMember, breakpoints, reaching_rate, require_half_width
 from dpopt.problem.target import Family, Target
 from dpopt.record import Record
@@ -146,9 +147,9 @@ def best_rate(D: int, epsilon: Number, sensitivity: Number = 1) -> FamilyOptimum
 
 def _member_delta(half_width: int, rate: Fraction, read: Target) -> Enclosure:
     """The ideal member's delta at the epsilon and the shift of a question."""
-    return at_precision(
-        working_bits(half_width), lambda: as_enclosure(IdealMember(half_width, rate).delta(read.epsilon, read.shift))
-    )
+    # two breakpoints differ by a part of epsilon, and so do their deltas
+    bits = working_bits(half_width) + 2 * width_bits(read.epsilon)
+    return at_precision(bits, lambda: as_enclosure(IdealMember(half_width, rate).delta(read.epsilon, read.shift)))
 
 
 @dataclass(frozen=True, repr=False)
