@@ -189,7 +189,7 @@ def test_brief_numbers_are_right() -> None:
 def test_a_results_terms_may_be_as_long_as_python_prints() -> None:
     """4,000 digits are read, in every form; one more is refused, in every form."""
     assert exact("9" * 4000, "x") == exact(10**4000 - 1, "x") == 10**4000 - 1
-    assert exact(f"1/{'9' * 4000}", "x") == Fraction(1, 10**4000 - 1)
+    assert exact(Fraction(1, 10**4000 - 1), "x").denominator == 10**4000 - 1
     for number in ("9" * 4001, 10**4001, Fraction(1, 10**4001), "1e4001", "0." + "0" * 4001 + "1"):
         with pytest.raises(dp.InputError, match="x: has more than 4000 digits: "):
             exact(number, "x")
