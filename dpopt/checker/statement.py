@@ -89,7 +89,7 @@ def read_statement(source: object) -> Statement:
 def _problem(source: object, trusted: object) -> tuple[Lattice, Objective, tuple[Family, ...]]:
     """The lattice, the objective and the constraints, in the order of the problem."""
     problem = read_object(source, "problem", ("objective", "constraints"), ("name", "support"))
-    if not isinstance(problem.get("name", ""), str | None):
+    if not isinstance(problem.get("name", ""), str):
         reject("problem.name", f"must be a string, not {brief(problem['name'])}")
     stored = {} if trusted is None else read_object(trusted, "trusted", (), ("objective", "constraints"))
     lattice = Lattice.of(problem.get("support"), "problem.support")
