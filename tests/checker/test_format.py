@@ -250,6 +250,7 @@ def test_integers_beyond_the_digit_limit_of_python_are_read_and_written() -> Non
         (("laws", 0, "weights", 0), "1.0", "laws[0].weights[0]: must be an integer"),
         (("laws", 0, "tails", "left"), "1", "laws[0].tails.left: must lie strictly between 0 and 1"),
         (("laws", 0, "tails", "period"), "2", "laws[0].tails.period: must be at most 1"),
+        (("problem", "name"), None, "problem.name: must be a string, not None"),
         (("problem", "constraints", 0, "epsilon"), "-1", "problem.constraints[0].epsilon: must be at least 0"),
         (("problem", "constraints", 0, "epsilon"), "2001", "problem.constraints[0].epsilon: must be at most"),
         (("problem", "constraints", 0, "epsilon"), 1, "problem.constraints[0].epsilon: must be a number written as"),
