@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
@@ -90,8 +90,7 @@ def current_limits() -> Limits:
     return _limits.get()
 
 
-@contextmanager
-def limits(**values: int) -> Iterator[Limits]:
+def limits(*, bit_operations: int | None = None, bytes: int | None = None) -> AbstractContextManager[Limits]:  # noqa: A002
     """Raise or lower limits for what is done inside a ``with`` statement, in this thread or task alone.
 
     Parameters
@@ -104,7 +103,7 @@ def limits(**values: int) -> Iterator[Limits]:
     Raises
     ------
     InputError
-        There is no such limit, or its value is no positive integer.
+        A value is no positive integer.
 
     Examples
     --------
@@ -113,9 +112,15 @@ def limits(**values: int) -> Iterator[Limits]:
     ...     raised
     Limits(bit_operations=200000000000, bytes=8000000000)
     """
-    token = _limits.set(_changed(values, "limits"))
+    given = {"bit_operations": bit_operations, "bytes": bytes}
+    return _within(_changed({name: value for name, value in given.items() if value is not None}, "limits"))
+
+
+@contextmanager
+def _within(changed: Limits) -> Iterator[Limits]:
+    token = _limits.set(changed)
     try:
-        yield _limits.get()
+        yield changed
     finally:
         _limits.reset(token)
 

@@ -150,6 +150,8 @@ EXAMPLES: dict[str, Mapping[str, Any]] = {
     "optimal_table": {"pmf": NOISE, "key_size": 4, "variance": "1/2", "epsilon": 1, "delta": "1/2", "sensitivity": 1,
                       "distance": "total-variation", "backend": "highs", "options": {}},
     "perturb": {"counts": [5, 6], "keys": [1, 2], "table": TABLE, "negatives": "error", "zeros": "keep"},
+    "Limits": {"bit_operations": 10**9, "bytes": 10**9},
+    "limits": {"bit_operations": 10**9, "bytes": 10**9},
     "random_record_keys": {"size": 2, "key_size": 4, "randomness": dp.InsecureRandomness(1)},
     "smallest_key_size": {"pmf": NOISE, "epsilon": 1, "delta": "1/2", "sensitivity": 1, "rule": "ceiling",
                           "largest": 2**10, "backend": "highs"},
