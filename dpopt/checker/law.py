@@ -41,12 +41,12 @@ class Law:
     @cached_property
     def left_mass(self) -> Fraction:
         """The mass of the left tail in units of the weights: ratio + ratio^2 + ... times the first block."""
-        return self.left / (1 - self.left) * sum(self.weights[: self.period])
+        return self.left / (1 - self.left) * sum(self.weights[: self.period]) if self.left else self.left
 
     @cached_property
     def right_mass(self) -> Fraction:
         """The mass of the right tail in units of the weights."""
-        return self.right / (1 - self.right) * sum(self.weights[-self.period :])
+        return self.right / (1 - self.right) * sum(self.weights[-self.period :]) if self.right else self.right
 
     @cached_property
     def total(self) -> Fraction:

@@ -18,10 +18,9 @@ from dpopt.arithmetic import exp_enclosure
 from dpopt.checker.lattice import Lattice
 from dpopt.checker.law import Law, read_law
 from dpopt.checker.reading import MAX_INDEX, brief, read_epsilon, read_integer, read_object, read_rational, reject, text
-from dpopt.checker.sums import expected, worst_hockey_stick
+from dpopt.checker.sums import worst_hockey_stick
 from dpopt.errors import CertificateError, InputError
 from dpopt.family.members import analytic_rate, breakpoints, delta_exceeds, family_pmf, reaching_rate
-from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
 from dpopt.text import listed
 
@@ -307,12 +306,14 @@ def _derived(target: Wanted, half_width: int, law: Law) -> dict[str, Any]:
         raise CertificateError(
             f"design: delta is {float(upper):.12g}, which exceeds the wanted {float(target.delta):.12g}"
         )
-    mean, square = (expected(law, LatticeFunction.polynomial(power)) for power in ((0, 1), (0, 0, 1)))
+    points = range(law.start, law.end + 1)
+    first, second = (sum(k**power * w for k, w in zip(points, law.weights, strict=True)) for power in (1, 2))
+    total = sum(law.weights)  # a member has no tails
     return {
         "value": [str(half_width)] * 2,
         "bound": str(half_width),
         "D": str(half_width),
-        "V": text(square - mean**2),
+        "V": text(Fraction(second * total - first**2, total**2)),
         "delta": [text(lower), text(upper)],
         "checks": [{"constraint": "approx-dp", "holds": True, "margin": text(target.delta - upper)}],
     }
