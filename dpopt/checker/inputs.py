@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from dpopt.checker.lattice import Lattice
 from dpopt.checker.reading import (
@@ -19,8 +20,10 @@ from dpopt.checker.reading import (
     read_type,
     reject,
 )
-from dpopt.distributions import Distribution, Gaussian, Point, Poisson, Table, Uniform
 from dpopt.errors import InputError
+
+if TYPE_CHECKING:
+    from dpopt.distributions import Distribution
 
 __all__ = ["Input", "read_input"]
 
@@ -73,6 +76,8 @@ def read_input(data: object, where: str, lattice: Lattice) -> Input:
 
 def _distribution(data: object, where: str) -> Distribution:
     """The input of a Wasserstein objective."""
+    from dpopt.distributions import Gaussian, Point, Poisson, Table, Uniform  # for these certificates alone
+
     kind = read_type(data, where)
     if kind == "poisson":
         data = read_object(data, where, ("type", "rate"))
