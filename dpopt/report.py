@@ -17,8 +17,6 @@ from dpopt.pmf import Pmf
 from dpopt.privacy.decision import is_private, least_decimal
 from dpopt.privacy.divergence import delta
 from dpopt.privacy.shifts import deciding_shifts, lattice_shift
-from dpopt.problem.constraints import ApproxDP, PureDP
-from dpopt.problem.objectives import MinDelta
 from dpopt.problem.problem import Problem
 from dpopt.problem.target import Target
 from dpopt.text import decimal_text
@@ -34,14 +32,6 @@ _WIDTH = 40  # of its longest bar
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _LOG_BELOW = Fraction(1, 1000)  # masses this far below the largest are invisible on a linear scale
 _AFFORDABLE = 20_000_000  # multiplications that a summary may spend on a hockey-stick divergence
-
-_LABELS = {
-    "max-entropy": "entropy",
-    "min-expected-cost": "expected cost",
-    "min-wasserstein": "Wasserstein",
-    "min-wasserstein-relaxation": "relaxation",
-    "min-delta": "delta",
-}
 
 
 # --- for people ------------------------------------------------------------------------------------------------------
@@ -104,7 +94,7 @@ def _objective_facts(solution: Solution) -> list[tuple[str, str]]:
     """Value, bound and gap, each rounded to the side on which it stays true."""
     assert isinstance(solution.problem, Problem)
     maximise = solution.problem.objective_term.maximise
-    label = _LABELS.get(solution.problem.objective.type, solution.problem.objective.type)
+    label = solution.problem.objective.label or solution.problem.objective.type
     value, digits = solution.value, _digits(solution)
     proved = decimal_text(value.lower, digits, up=False) if maximise else decimal_text(value.upper, digits, up=True)
     facts = [(label, f"{proved} ({'at least' if maximise else 'at most'}, proved)")]
@@ -145,31 +135,17 @@ def _digits(solution: Solution) -> int:
 
 def _privacy_facts(solution: Solution, pmf: Pmf) -> list[tuple[str, str]]:
     """The true epsilon and delta of the proved pmf for each privacy constraint, or a yardstick where there is none."""
-    questions = _privacy_questions(solution)
-    if not questions:
+    problem = solution.problem
+    parts = (problem,) if isinstance(problem, Target) else (*problem.constraints, problem.objective)
+    asked = [part.asked_privacy for part in parts if part.asked_privacy is not None]
+    if not asked:
         sensitivity = max(Fraction(1), pmf.step)  # smaller moves do not exist on the lattice
         return [("privacy", f"{_delta_text(pmf, Fraction(1), sensitivity)} (nothing asked for)")]
     facts = []
-    for wanted, sensitivity, pure in questions:
-        text = _epsilon_text(pmf, wanted, sensitivity) if pure else _delta_text(pmf, wanted, sensitivity)
+    for epsilon, sensitivity, is_pure in asked:
+        text = _epsilon_text(pmf, epsilon, sensitivity) if is_pure else _delta_text(pmf, epsilon, sensitivity)
         facts.append(("privacy", text))
     return facts
-
-
-def _privacy_questions(solution: Solution) -> list[tuple[Fraction, Fraction, bool]]:
-    """(epsilon, sensitivity, whether pure) of each privacy constraint and objective."""
-    problem = solution.problem
-    if isinstance(problem, Target):
-        return [(problem.epsilon, problem.sensitivity, False)]
-    found = []
-    for constraint in problem.constraints:
-        if isinstance(constraint, PureDP):
-            found.append((constraint.epsilon, constraint.sensitivity, constraint.boundary == "exact"))
-        elif isinstance(constraint, ApproxDP):
-            found.append((constraint.epsilon, constraint.sensitivity, False))
-    if isinstance(problem.objective, MinDelta):
-        found.append((problem.objective.epsilon, problem.objective.sensitivity, False))
-    return found
 
 
 def _epsilon_text(pmf: Pmf, wanted: Fraction, sensitivity: Fraction) -> str:

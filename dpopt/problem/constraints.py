@@ -20,7 +20,7 @@ from dpopt.problem.families.mirror import MirrorTerm
 from dpopt.problem.families.order import OrderTerm
 from dpopt.problem.families.ratio import RatioTerm
 from dpopt.problem.families.zero import ZeroTerm
-from dpopt.problem.parts import Constraint, Setting, register_constraint
+from dpopt.problem.parts import AskedPrivacy, Constraint, Setting, register_constraint
 from dpopt.reading import read_list, read_numbers
 
 __all__ = [
@@ -345,6 +345,10 @@ class PureDP(Constraint):
     boundary: Boundary = Boundary.EXACT
     type: ClassVar[str] = "pure-dp"
 
+    @property
+    def asked_privacy(self) -> AskedPrivacy:
+        return AskedPrivacy(self.epsilon, self.sensitivity, self.boundary is Boundary.EXACT)
+
     def __post_init__(self) -> None:
         _set(self, epsilon=read_epsilon(self.epsilon), sensitivity=read_sensitivity(self.sensitivity))
         if not isinstance(self.boundary, str) or self.boundary not in set(Boundary):
@@ -371,6 +375,10 @@ class ApproxDP(Constraint):
     delta: Fraction
     sensitivity: Fraction = Fraction(1)
     type: ClassVar[str] = "approx-dp"
+
+    @property
+    def asked_privacy(self) -> AskedPrivacy:
+        return AskedPrivacy(self.epsilon, self.sensitivity)
 
     def __post_init__(self) -> None:
         number = exact(self.delta, "delta")

@@ -18,7 +18,7 @@ from dpopt.problem.families.base import ObjectiveTerm
 from dpopt.problem.families.cost import CostTerm, EntropyTerm
 from dpopt.problem.families.hockey_stick import MinDeltaTerm
 from dpopt.problem.families.wasserstein import WassersteinTerm
-from dpopt.problem.parts import Objective, Setting, build, register_objective
+from dpopt.problem.parts import AskedPrivacy, Objective, Setting, build, register_objective
 
 __all__ = [
     "INPUT_TYPES",
@@ -45,6 +45,7 @@ class MaxEntropy(Objective):
     """
 
     type: ClassVar[str] = "max-entropy"
+    label: ClassVar[str] = "entropy"
 
     def term(self, setting: Setting) -> ObjectiveTerm:
         return EntropyTerm()
@@ -68,6 +69,7 @@ class MinExpectedCost(Objective):
 
     cost: Cost | str | Mapping[str, Any]
     type: ClassVar[str] = "min-expected-cost"
+    label: ClassVar[str] = "expected cost"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cost", read_cost(self.cost, "cost"))
@@ -97,6 +99,7 @@ class MinWasserstein(Objective):
 
     input: Distribution
     type: ClassVar[str] = "min-wasserstein"
+    label: ClassVar[str] = "Wasserstein"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "input", _read_input(self.input))
@@ -145,6 +148,7 @@ class MinWassersteinRelaxation(Objective):
     input: Distribution
     cut: Any = None  # {from, to}; a Cut once validated
     type: ClassVar[str] = "min-wasserstein-relaxation"
+    label: ClassVar[str] = "relaxation"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "input", _read_input(self.input))
@@ -250,6 +254,11 @@ class MinDelta(Objective):
     epsilon: Fraction
     sensitivity: Fraction = Fraction(1)
     type: ClassVar[str] = "min-delta"
+    label: ClassVar[str] = "delta"
+
+    @property
+    def asked_privacy(self) -> AskedPrivacy:
+        return AskedPrivacy(self.epsilon, self.sensitivity)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))

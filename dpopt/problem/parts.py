@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import metadata
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from dpopt.arithmetic import Number
 from dpopt.errors import InputError
@@ -77,11 +77,24 @@ class Setting:
         return steps if window is None else min(steps, window[1] - window[0] + 1)
 
 
+class AskedPrivacy(NamedTuple):
+    """An epsilon at a sensitivity in data units, with delta 0 (`is_pure`) or with some delta."""
+
+    epsilon: Fraction
+    sensitivity: Fraction
+    is_pure: bool = False
+
+
 @dataclass(frozen=True)
 class Part:
     """Base of everything that has a `type` name and dataclass fields as its keys."""
 
     type: ClassVar[str] = ""
+
+    @property
+    def asked_privacy(self) -> AskedPrivacy | None:
+        """The privacy that it asks for, if any."""
+        return None
 
     def plain(self) -> dict[str, Any]:
         """The TOML form: the type and every field that differs from its default."""
@@ -121,6 +134,8 @@ class Constraint(Part):
 @dataclass(frozen=True)
 class Objective(Part):
     """Base of the objectives: one term, minimised or maximised."""
+
+    label: ClassVar[str] = ""  # what its value is called; its type when there is no other name
 
     def term(self, setting: Setting) -> ObjectiveTerm:
         """The exact objective, in lattice steps."""

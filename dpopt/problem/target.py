@@ -12,7 +12,7 @@ from dpopt.arithmetic import Number, exact
 from dpopt.errors import InputError
 from dpopt.problem.constraints import read_epsilon, read_sensitivity
 from dpopt.problem.costs import plain_number
-from dpopt.problem.parts import build
+from dpopt.problem.parts import AskedPrivacy, build
 from dpopt.reading import read_choice, read_text
 
 __all__ = ["Family", "Target", "Then", "target"]
@@ -87,6 +87,11 @@ class Target:
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
+
+    @property
+    def asked_privacy(self) -> AskedPrivacy:
+        """(epsilon, delta) as a summary states it."""
+        return AskedPrivacy(self.epsilon, self.sensitivity)
 
     @property
     def shift(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
@@ -166,9 +167,11 @@ def formulate(
     blocks: list[Block | None] = [MassBlock.write(assembly, core.coefficients(LatticeFunction.constant(1)))]
     if with_objective:
         blocks.append(write(assembly, objective, Place(-1, problem.objective.type, infinite)))
+    parts: Counter[int] = Counter()
     for owner, term in kept:
-        place = Place(owner, problem.constraint_names[owner], infinite)
+        place = Place(owner, problem.constraint_names[owner], infinite, parts[owner])
         blocks.append(write(assembly, term.tightened(tighten) if tighten else term, place))
+        parts[owner] += len(term.expectations)
     program = assembly.program(with_objective and objective.has_entropy)
     return Formulation(problem, core, program, tuple(block for block in blocks if block is not None))
 

@@ -11,17 +11,10 @@ from fractions import Fraction
 from typing import Any
 
 from dpopt.errors import CertificateError, InputError
-from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
-from dpopt.problem.families.base import Term
-from dpopt.problem.families.cost import CostTerm
-from dpopt.problem.families.expectation import ExpectationTerm
-from dpopt.problem.families.zero import ZeroTerm
 from dpopt.problem.problem import Problem
 
-__all__ = ["ROW", "as_text", "confirm", "trusted_rows"]
-
-ROW = 0  # of the only law that a problem has
+__all__ = ["as_text", "confirm", "trusted_rows"]
 
 _SHIPPED = "dpopt.problem."  # constraints and objectives defined elsewhere are stated by their rows
 
@@ -30,11 +23,10 @@ def trusted_rows(problem: Problem) -> dict[str, Any]:
     """The exact rows of constraints and objectives that dpopt does not ship; empty when it ships them all."""
     trusted: dict[str, Any] = {}
     if not type(problem.objective).__module__.startswith(_SHIPPED):
-        term = problem.objective_term
-        if isinstance(term, CostTerm):
-            trusted["objective"] = {"term": "cost", "function": _function(term.of)}
+        stated = problem.objective_term.stated()
+        trusted |= {} if stated is None else {"objective": stated}
     rows = {
-        str(i): [_term(term) for term in terms]
+        str(i): [term.stated() for term in terms]
         for i, (constraint, terms) in enumerate(zip(problem.constraints, problem.terms, strict=True))
         if not type(constraint).__module__.startswith(_SHIPPED)
     }
@@ -85,18 +77,3 @@ def as_text(value: Any) -> Any:
     if isinstance(value, int | Fraction) and not isinstance(value, bool):
         return str(value)
     return value
-
-
-def _term(term: Term) -> dict[str, Any]:
-    if isinstance(term, ExpectationTerm):
-        function = _function(term.of)
-        return {"term": "linear", "function": function, "at_least": term.at_least, "at_most": term.at_most}
-    if isinstance(term, ZeroTerm):
-        return {"term": "zero", "row": ROW, "indices": list(term.indices)}
-    raise TypeError(f"a custom constraint must consist of expectation and zero terms, not {type(term).__name__}")
-
-
-def _function(function: LatticeFunction) -> list[dict[str, Any]]:
-    """A function on (row, index): a problem has row 0 alone."""
-    parts = {name: getattr(function, name) for name in ("start", "table", "left", "right")}
-    return [{"row": ROW, **parts}]

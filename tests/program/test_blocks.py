@@ -222,8 +222,8 @@ def test_some_constraints_only() -> None:
 # --- multipliers -----------------------------------------------------------------------------------------------------
 
 
-def added(form: Formulation, block: Any, entry: dict[str, Any]) -> dict[int, Fraction]:
-    """What an entry adds to the reduced cost of each index, by the theory of infinite supports, section 4 and 7-8."""
+def added(form: Formulation, block: Any, witnesses: list[dict[str, Any]]) -> dict[int, Fraction]:
+    """What witnesses add to the reduced cost of each index, by the theory of infinite supports, section 4 and 7-8."""
     found = dict.fromkeys(form.core.indices.tolist(), Fraction(0))
     unit = Fraction(1, 1 << SCALE)
     question = form.problem
@@ -231,30 +231,31 @@ def added(form: Formulation, block: Any, entry: dict[str, Any]) -> dict[int, Fra
     if isinstance(block, ExpectationBlock):
         term = next(t for t in terms if isinstance(t, ExpectationTerm))
         for k, value in zip(found, form.core.coefficients(term.of).tolist(), strict=True):
-            found[k] -= entry["values"][0] * unit * Fraction(value)
+            found[k] -= sum(w["y"] for w in witnesses) * unit * Fraction(value)
     elif isinstance(block, RatioBlock | OrderBlock):
         factor = Fraction(math.exp(float(terms[0].epsilon))) if isinstance(block, RatioBlock) else Fraction(1)
-        for i, j, v in entry["pairs"]:
+        for i, j, v in (pair for w in witnesses for pair in w["pairs"]):
             assert v > 0
             found[i] += v * unit
             found[j] -= v * unit * factor
     elif isinstance(block, MirrorBlock):
-        for k, v in entry["pairs"]:
+        for k, v in (pair for w in witnesses for pair in w["pairs"]):
             for j, sign in ((k, 1), (-k, -1)):
                 if j in found:
                     found[j] += sign * v * unit
     elif isinstance(block, HockeyStickBlock):
         factor = Fraction(math.exp(float(terms[0].epsilon)))
-        for part in entry["shifts"]:
-            assert min(part["events"]) >= 0 and max(part["events"]) <= part["bound"]
-            for k, v in enumerate(part["events"], part["start"]):
+        for part in witnesses:
+            most = part["theta"] if block.owner < 0 else part["y"]
+            assert min(part["weights"]) >= 0 and max(part["weights"]) <= most
+            for k, v in enumerate(part["weights"], part["start"]):
                 found[k] += v * unit
                 if k - part["shift"] in found:
                     found[k - part["shift"]] -= v * unit * factor
     elif isinstance(block, WassersteinBlock):
         term = question.objective_term
         assert isinstance(term, WassersteinTerm)
-        for k, v in enumerate(entry["slopes"]["values"], entry["slopes"]["start"]):
+        for k, v in ((k, v) for w in witnesses for k, v in enumerate(w["slopes"], w["start"])):
             for j in found:
                 found[j] += v * unit * term.crossing(k)(j)
     return found
@@ -281,8 +282,8 @@ QUESTIONS = {
 @pytest.mark.parametrize("name", QUESTIONS)
 @given(seed=st.integers(0, 10**6))
 @settings(derandomize=True, max_examples=8, deadline=None)
-def test_entries_give_the_reduced_costs(name: str, seed: int) -> None:
-    """cost - A^T y of the floats, at every point of the core, from the exact entries of all blocks together."""
+def test_witnesses_give_the_reduced_costs(name: str, seed: int) -> None:
+    """cost - A^T y of the floats, at every point of the core, from the exact witnesses of all blocks together."""
     form = QUESTIONS[name]()
     generator = np.random.default_rng(seed)
     y = generator.normal(size=form.program.row_lower.size) * 10.0 ** generator.integers(
@@ -305,7 +306,7 @@ def test_entries_give_the_reduced_costs(name: str, seed: int) -> None:
         if isinstance(block, MassBlock):
             found -= y[block.first] * form.core.coefficients(dp.LatticeFunction.constant(1))
         else:
-            found += np.array([float(v) for v in added(form, block, block.entry(y, SCALE)).values()])
+            found += np.array([float(v) for v in added(form, block, block.witnesses(y, SCALE)).values()])
     assert found == pytest.approx(wanted, rel=1e-9, abs=1e-11)
 
 
@@ -313,17 +314,14 @@ def test_wrong_signs_are_clipped() -> None:
     """Multipliers on the wrong side prove nothing: they are left out, slopes and events are cut to their range."""
     form = formulated(dp.Integers(-2, 2), dp.PureDP(1, 1, boundary="window"), dp.Unimodal(), dp.ApproxDP(1, "0.3"))
     y = np.full(form.program.row_lower.size, 3.0)
-    assert the(form, RatioBlock).entry(y, SCALE) == {"pairs": []}
-    assert the(form, OrderBlock).entry(y, SCALE) == {"pairs": []}
-    assert the(form, HockeyStickBlock).entry(y, SCALE) == {"shifts": []}
+    for kind in (RatioBlock, OrderBlock, HockeyStickBlock):
+        assert the(form, kind).witnesses(y, SCALE) == []
     form = formulated(dp.Integers(-6, 6), objective=dp.MinWasserstein(dp.uniform(-2, 2)))
     block = the(form, WassersteinBlock)
     one = 1 << SCALE
     for value, wanted in ((7.0, -one), (-7.0, one), (math.nan, 0), (0.25, -one // 4)):
-        assert (
-            block.entry(np.full(form.program.row_lower.size, value), SCALE)["slopes"]["values"]
-            == [wanted] * block.count
-        )
+        (witness,) = block.witnesses(np.full(form.program.row_lower.size, value), SCALE)
+        assert witness["slopes"] == [wanted] * block.count
 
 
 @pytest.mark.parametrize("size", [0.1, 1.0, 50.0])
@@ -331,9 +329,9 @@ def test_bounds_of_min_delta_sum_to_at_most_one(size: float) -> None:
     """The weights of the shifts are a sub-probability, to the last unit; each event at most its shift's weight."""
     form = formulated(dp.Integers(-3, 2), objective=dp.MinDelta("0.5", 3))
     y = -np.random.default_rng(1).random(form.program.row_lower.size) * size
-    shifts = the(form, HockeyStickBlock).entry(y, SCALE)["shifts"]
-    assert sum(s["bound"] for s in shifts) <= 1 << SCALE
-    assert all(0 <= v <= s["bound"] for s in shifts for v in s["events"])
+    shifts = the(form, HockeyStickBlock).witnesses(y, SCALE)
+    assert sum(s["theta"] for s in shifts) <= 1 << SCALE
+    assert all(0 <= v <= s["theta"] for s in shifts for v in s["weights"])
     assert all(s["left"] == s["right"] == 0 for s in shifts)
 
 
@@ -341,9 +339,9 @@ def test_outward_pairs_on_all_integers() -> None:
     """Beyond the core the event holds on pairs that lead outward: on the left for s > 0, on the right for s < 0."""
     form = formulated(dp.Integers(), dp.ApproxDP(1, "0.2", 2))
     y = -np.ones(form.program.row_lower.size)
-    for part in the(form, HockeyStickBlock).entry(y, SCALE)["shifts"]:
+    for part in the(form, HockeyStickBlock).witnesses(y, SCALE):
         outward = (part["left"], part["right"])
-        assert outward == ((part["bound"], 0) if part["shift"] > 0 else (0, part["bound"]))
+        assert outward == ((part["y"], 0) if part["shift"] > 0 else (0, part["y"]))
 
 
 @given(st.lists(st.floats(width=64), min_size=1, max_size=6), st.integers(0, 1100))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GIVE_A_SUPPORT",
+    "ROW",
     "Asked",
     "Cut",
     "Decay",
@@ -35,9 +36,12 @@ __all__ = [
     "Window",
     "pair_count",
     "require_function",
+    "stated_function",
 ]
 
 GIVE_A_SUPPORT = "give a support such as [support] type = 'integers', low = -100, high = 100"
+
+ROW = 0  # of the only law that a problem has
 
 Window = tuple[int, int] | None  # the lattice indices of a finite support; None for all points
 
@@ -56,6 +60,13 @@ def pair_count(shift: int, size: int) -> int:
     """
     longest = min(shift, size - 1)
     return longest * (2 * size - longest - 1)
+
+
+def stated_function(function: LatticeFunction) -> list[dict[str, Any]]:
+    """A function of (row, lattice index) as a certificate states it."""
+    return [
+        {"row": ROW, "start": function.start, "table": function.table, "left": function.left, "right": function.right}
+    ]
 
 
 class TermCheck(NamedTuple):
@@ -171,6 +182,11 @@ class Term(_Described):
         """The exact member of a witness, rounded so that it never claims more than the family does."""
         raise TypeError(f"{type(self).__name__} does not say what its witnesses mean")
 
+    def stated(self) -> dict[str, Any]:
+        """The rows that a certificate states for it where the constraint is not one of dpopt's own."""
+        kind = type(self).__name__
+        raise TypeError(f"a custom constraint must consist of expectation and zero terms, not {kind}")
+
     # --- how it is solved
 
     @property
@@ -237,6 +253,10 @@ class ObjectiveTerm(_Described):
 
     maximise: ClassVar[bool] = False
     has_entropy: ClassVar[bool] = False
+
+    def stated(self) -> dict[str, Any] | None:
+        """What a certificate states for it where the objective is not one of dpopt's own; None where nothing can."""
+        return None
 
     def value(self, pmf: Pmf) -> Enclosure:
         """The objective of `pmf`, enclosed."""

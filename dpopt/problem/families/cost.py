@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dpopt.arithmetic import Enclosure
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
-from dpopt.problem.families.base import GIVE_A_SUPPORT, Asked, ObjectiveTerm, require_function
+from dpopt.problem.families.base import GIVE_A_SUPPORT, Asked, ObjectiveTerm, require_function, stated_function
 
 __all__ = ["CostTerm", "EntropyTerm"]
 
@@ -22,6 +22,9 @@ class CostTerm(ObjectiveTerm):
 
     def __post_init__(self) -> None:
         require_function(self.of, "of")
+
+    def stated(self) -> dict[str, Any]:
+        return {"term": "cost", "function": stated_function(self.of)}
 
     @property
     def cost(self) -> LatticeFunction:

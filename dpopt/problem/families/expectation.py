@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from dpopt.arithmetic import exact
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
-from dpopt.problem.families.base import GIVE_A_SUPPORT, Asked, Cut, Term, TermCheck, Window, require_function
+from dpopt.problem.families.base import (
+    GIVE_A_SUPPORT,
+    Asked,
+    Cut,
+    Term,
+    TermCheck,
+    Window,
+    require_function,
+    stated_function,
+)
 
 __all__ = ["ExpectationTerm"]
 
@@ -49,6 +58,10 @@ class ExpectationTerm(Term):
         if bound is None:
             raise ValueError(f"there is no bound on side {witness}")
         return Cut(self.of if witness > 0 else self.of.scaled(-1), witness * bound)
+
+    def stated(self) -> dict[str, Any]:
+        function = stated_function(self.of)
+        return {"term": "linear", "function": function, "at_least": self.at_least, "at_most": self.at_most}
 
     @property
     def _sides(self) -> tuple[int, ...]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
-from dpopt.problem.families.base import Asked, Cut, Term, TermCheck, Window
+from dpopt.problem.families.base import ROW, Asked, Cut, Term, TermCheck, Window
 from dpopt.reading import read_integers
 
 __all__ = ["ZeroTerm"]
@@ -34,6 +34,9 @@ class ZeroTerm(Term):
 
     def function(self, witness: int) -> Cut:
         return Cut(LatticeFunction(witness, (Fraction(1),)), Fraction(0))
+
+    def stated(self) -> dict[str, Any]:
+        return {"term": "zero", "row": ROW, "indices": list(self.indices)}
 
     def refuse(self, asked: Asked) -> None:
         if not asked.support.is_finite and any(term.tail is not None for term in asked.terms):

@@ -3,8 +3,9 @@
 A block writes its rows into an `Assembly` and remembers where. Rows and auxiliary columns that come in mirror images
 are written as two halves of equal order, so that folding a symmetric program is one averaging of halves.
 
-Signs follow `Claim.y`: the multiplier of a row is <= 0 where the upper side is active. `entry` turns the multipliers
-of a block's rows into the certificate's form: integers over 2**scale, non-negative where the theory wants them so.
+Signs follow `Claim.y`: the multiplier of a row is <= 0 where the upper side is active. `witnesses` turns the
+multipliers of a block's rows into the certificate's form: integers over 2**scale, non-negative where the theory wants
+them so.
 """
 
 from __future__ import annotations
@@ -24,11 +25,23 @@ LEAST_UNIT = 1e-280  # of a column: a normal float still, times anything that a 
 
 
 class Place(NamedTuple):
-    """Where a family stands: the index of its constraint (-1 for the objective), its name, and on which support."""
+    """Where a family stands.
+
+    Parameters
+    ----------
+    owner : int
+        Index of the constraint, or -1 for the objective.
+    name : str
+    infinite : bool
+        Whether the support is all points.
+    part : int
+        How many linear rows of the same constraint stand before it.
+    """
 
     owner: int
     name: str
     infinite: bool = False
+    part: int = 0
 
 
 @dataclass(frozen=True)
@@ -63,8 +76,8 @@ class Block:
     folding: Folding = Folding()
     is_stated: ClassVar[bool] = True  # whether a certificate holds its multipliers
 
-    def entry(self, y: np.ndarray, scale: int) -> dict[str, Any]:
-        """The multipliers of this block's rows (`y` is the whole vector) in the certificate's form."""
+    def witnesses(self, y: np.ndarray, scale: int) -> list[dict[str, Any]]:
+        """What the multipliers of this block's rows (`y` is the whole vector) weigh, in the certificate's form."""
         raise TypeError(f"{type(self).__name__} has no multipliers to state")
 
     def own(self, y: np.ndarray) -> np.ndarray:

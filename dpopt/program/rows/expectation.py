@@ -20,6 +20,8 @@ __all__ = ["ExpectationBlock"]
 class ExpectationBlock(Block):
     """``at_least <= E f <= at_most``."""
 
+    part: int = 0
+
     @classmethod
     def write(cls, assembly: Assembly, term: ExpectationTerm, place: Place) -> ExpectationBlock:
         low = -INF if term.at_least is None else float(term.at_least)
@@ -29,7 +31,7 @@ class ExpectationBlock(Block):
         columns = np.flatnonzero(values)
         assembly.add_entries(np.full(columns.shape, first), columns, values[columns])
         vanishes = low == high == 0 and term.of.is_odd
-        return cls(place.owner, first, 1, folding=Folding(vanishes=vanishes))
+        return cls(place.owner, first, 1, folding=Folding(vanishes=vanishes), part=place.part)
 
-    def entry(self, y: np.ndarray, scale: int) -> dict[str, Any]:
-        return {"values": integers(self.own(y), scale)}
+    def witnesses(self, y: np.ndarray, scale: int) -> list[dict[str, Any]]:
+        return [{"part": self.part, "y": value} for value in integers(self.own(y), scale) if value]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpopt.arithmetic import exp_enclosure
+from dpopt.problem.families.base import ROW
 from dpopt.problem.families.hockey_stick import HockeyStickTerm, MinDeltaTerm
 from dpopt.program.assembly import INF, Assembly, integers
 from dpopt.program.core import Core
@@ -82,14 +83,14 @@ class HockeyStickBlock(Block):
             return max(float(envelope[-outermost:].sum() / envelope.sum()), LEAST_UNIT)
         return max(self.delta, LEAST_UNIT) if self.delta > 0 else 1.0
 
-    def entry(self, y: np.ndarray, scale: int) -> dict[str, Any]:
+    def witnesses(self, y: np.ndarray, scale: int) -> list[dict[str, Any]]:
         pairs = self.pair_k.shape[0]
         weights = np.maximum(-self.own(y), 0.0)
         events, bounds = weights[:pairs], weights[pairs:]
         with np.errstate(over="ignore", invalid="ignore"):  # multipliers are whatever a solver claims
-            if self.owner < 0 and bounds.sum() > 1:
+            if self.delta is None and bounds.sum() > 1:
                 events, bounds = events / bounds.sum(), bounds / bounds.sum()
-        shifts = []
+        weighed, found = "y" if self.delta is not None else "theta", []
         for number, s in enumerate(self.shifts.tolist()):
             bound = integers(bounds[number : number + 1], scale)[0]
             if bound <= 0:
@@ -97,23 +98,22 @@ class HockeyStickBlock(Block):
             table = np.full(self.core.size, bounds[number])  # where k - s lies outside, the event holds
             mine = self.pair_shift == s
             table[self.pair_k[mine] - self.core.first] = events[mine]
-            values = [min(max(v, 0), bound) for v in integers(table, scale)]
+            inside = [min(max(v, 0), bound) for v in integers(table, scale)]
             left, right = (bound, 0) if s > 0 else (0, bound)  # outward pairs beyond the core
             if not self.infinite:
                 left = right = 0
-            shifts.append(
-                {"shift": s, "bound": bound, "start": self.core.first, "events": values, "left": left, "right": right}
-            )
-        return {"shifts": _at_most_one(shifts, scale) if self.owner < 0 else shifts}
+            event = {"start": self.core.first, "weights": inside, "left": left, "right": right}
+            found.append({"row": ROW, "shift": s, weighed: bound, **event})
+        return found if self.delta is not None else _at_most_one(found, scale)
 
 
-def _at_most_one(shifts: list[dict[str, Any]], scale: int) -> list[dict[str, Any]]:
-    """Bounds that sum to at most 1: the last unit that rounding added is taken off the largest."""
-    excess = sum(s["bound"] for s in shifts) - (1 << scale)
-    if excess > 0 and shifts:
-        largest = max(shifts, key=lambda s: s["bound"])
-        largest["bound"] -= excess
+def _at_most_one(found: list[dict[str, Any]], scale: int) -> list[dict[str, Any]]:
+    """Thetas that sum to at most 1: the last unit that rounding added is taken off the largest."""
+    excess = sum(event["theta"] for event in found) - (1 << scale)
+    if excess > 0 and found:
+        largest = max(found, key=lambda event: event["theta"])
+        largest["theta"] -= excess
         for key in ("left", "right"):
-            largest[key] = min(largest[key], largest["bound"])
-        largest["events"] = [min(v, largest["bound"]) for v in largest["events"]]
-    return shifts
+            largest[key] = min(largest[key], largest["theta"])
+        largest["weights"] = [min(v, largest["theta"]) for v in largest["weights"]]
+    return found

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dpopt.problem.families.base import ROW
 from dpopt.problem.families.mirror import MirrorTerm
 from dpopt.program.assembly import Assembly, integers
 from dpopt.program.program import BlockKind
@@ -35,6 +36,6 @@ class MirrorBlock(Block):
         assembly.add_entries(rows[there], -k[there] - core.first, -1.0)
         return cls(place.owner, first, k.shape[0], folding=Folding(vanishes=True), k=k)
 
-    def entry(self, y: np.ndarray, scale: int) -> dict[str, Any]:
-        pairs = zip(self.k.tolist(), integers(-self.own(y), scale), strict=True)
-        return {"pairs": [[k, v] for k, v in pairs if v]}
+    def witnesses(self, y: np.ndarray, scale: int) -> list[dict[str, Any]]:
+        pairs = [[k, v] for k, v in zip(self.k.tolist(), integers(-self.own(y), scale), strict=True) if v]
+        return [{"row": ROW, "pairs": pairs}] if pairs else []

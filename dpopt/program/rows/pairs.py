@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpopt.arithmetic import exp_enclosure
+from dpopt.problem.families.base import ROW
 from dpopt.problem.families.order import OrderTerm
 from dpopt.problem.families.ratio import RatioTerm
 from dpopt.program.assembly import INF, Assembly, integers
@@ -43,11 +44,12 @@ class _PairBlock(Block):
         assembly.add_entries(rows, j - origin, -factor)
         return cls(place.owner, first, size, folding=Folding(paired=paired), i=i, j=j)
 
-    def entry(self, y: np.ndarray, scale: int) -> dict[str, Any]:
+    def witnesses(self, y: np.ndarray, scale: int) -> list[dict[str, Any]]:
         own = np.maximum(-self.own(y), 0.0)
         used = np.flatnonzero(own > 0)
-        pairs = zip(self.i[used].tolist(), self.j[used].tolist(), integers(own[used], scale), strict=True)
-        return {"pairs": [[i, j, v] for i, j, v in pairs if v > 0]}
+        weighed = zip(self.i[used].tolist(), self.j[used].tolist(), integers(own[used], scale), strict=True)
+        pairs = [[i, j, v] for i, j, v in weighed if v > 0]
+        return [{"row": ROW, "pairs": pairs}] if pairs else []
 
 
 @rows_of(RatioTerm)

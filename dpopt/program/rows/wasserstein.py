@@ -47,11 +47,11 @@ class WassersteinBlock(Block):
             outer = np.where(np.abs(values).max(axis=1) < _UNTOUCHED, sides, 0.0)
         return cls(place.owner, first, size, column, 2 * size, start=cuts.start, outer=outer)
 
-    def entry(self, y: np.ndarray, scale: int) -> dict[str, Any]:
+    def witnesses(self, y: np.ndarray, scale: int) -> list[dict[str, Any]]:
         one = 1 << scale
         slopes = np.where(self.outer != 0, self.outer, -self.own(y))
         values = [min(max(v, -one), one) for v in integers(slopes, scale)]
-        return {"slopes": {"start": self.start, "values": values}}
+        return [{"start": self.start, "slopes": values}]
 
 
 def _distribution(term: WassersteinTerm) -> list[float]:
