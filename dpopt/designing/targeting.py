@@ -151,10 +151,11 @@ class _Search:
     def any_pmf(self) -> tuple[dict[str, Any], str]:
         """The statement for family `any`, and who answered."""
         half_width = least(self.works, _first_guess(self.target))
-        design, who = self.certificate(design_problem(self.target, half_width), half_width)
+        certified = self.smallest_delta if self.target.then in (None, Then.MIN_DELTA) else self.solved
+        design, who = certified(design_problem(self.target, half_width), half_width)
         refutation = None
         if half_width > 0:
-            refutation, _ = self.certificate(refutation_problem(self.target, half_width), half_width - 1)
+            refutation, _ = self.smallest_delta(refutation_problem(self.target, half_width), half_width - 1)
         statement = {
             "format": FORMAT,
             "kind": "target",
@@ -174,21 +175,25 @@ class _Search:
         if self.shift == 1:
             return some_pmf_reaches(half_width, self.epsilon, self.delta)
         smallest = refutation_problem(self.target, half_width + 1)
-        certificate, _ = self.certificate(smallest, half_width)
+        certificate, _ = self.smallest_delta(smallest, half_width)
         return Fraction(certificate["derived"]["value"][1]) <= self.delta
 
-    def certificate(self, problem: Mapping[str, Any], half_width: int) -> tuple[dict[str, Any], str]:
-        """A certificate of an ordinary problem: closed form at sensitivity 1, else a solve."""
-        if self.shift == 1 and problem["objective"]["type"] == "min-delta":
-            if certificate_bits(half_width, self.epsilon) > _MOST_BITS:
-                raise InputError("delta", f"= {brief(self.delta)} is too small for a certificate's decimals")
-            require(
-                "delta",
-                certificate_work(half_width, self.epsilon),
-                f"= {brief(self.delta)} asks for a certificate on [-{half_width}, {half_width}]",
-                "give a larger delta or epsilon",
-            )
-            return smallest_delta_certificate(problem, half_width, self.epsilon), _CLOSED_FORM
+    def smallest_delta(self, problem: Mapping[str, Any], half_width: int) -> tuple[dict[str, Any], str]:
+        """The certificate of the least delta: in closed form at sensitivity 1, else from a solver."""
+        if self.shift != 1:
+            return self.solved(problem, half_width)
+        if certificate_bits(half_width, self.epsilon) > _MOST_BITS:
+            raise InputError("delta", f"= {brief(self.delta)} is too small for a certificate's decimals")
+        require(
+            "delta",
+            certificate_work(half_width, self.epsilon),
+            f"= {brief(self.delta)} asks for a certificate on [-{half_width}, {half_width}]",
+            "give a larger delta or epsilon",
+        )
+        return smallest_delta_certificate(problem, half_width, self.epsilon), _CLOSED_FORM
+
+    def solved(self, problem: Mapping[str, Any], half_width: int) -> tuple[dict[str, Any], str]:
+        """The certificate of an ordinary problem, and who answered."""
         require(
             "delta",
             design_work(half_width, self.shift),

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import pkgutil
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,13 +18,14 @@ from hypothesis import strategies as st
 import dpopt as dp
 from dpopt.arithmetic import exp_enclosure
 from dpopt.lattice_function import LatticeFunction
-from dpopt.problem.families.base import Term
+from dpopt.problem.families.base import ObjectiveTerm, Term
 from dpopt.problem.families.expectation import ExpectationTerm
 from dpopt.problem.families.hockey_stick import Event, HockeyStickTerm
 from dpopt.problem.families.mirror import MirrorTerm
 from dpopt.problem.families.order import OrderTerm
 from dpopt.problem.families.ratio import RatioTerm
 from dpopt.problem.families.zero import ZeroTerm
+from dpopt.problem.parts import Constraint, Objective
 
 WINDOW = (-3, 4)
 HALF = Fraction(1, 2)
@@ -121,3 +127,60 @@ def test_only_a_mode_at_zero_survives_reflection(mode: int) -> None:
     assert solution.verified is dp.Verified.OPTIMAL
     assert all(c.holds for c in question.check(solution.pmf))
     assert OrderTerm(mode).check(dp.Pmf(-2, weights), (-2, 2)).holds
+
+
+# --- nobody asks which family it is ----------------------------------------------------------------------------------
+
+PACKAGE = Path(dp.__file__).parent
+QUESTIONS = {"problem/constraints.py", "problem/objectives.py"}
+
+
+def family_classes() -> dict[str, type]:
+    """Every family, constraint and objective by its class name."""
+    modules = [importlib.import_module(f"dpopt.problem.{name}") for name in ("constraints", "objectives")]
+    path = str(PACKAGE / "problem" / "families")
+    modules += [importlib.import_module(m.name) for m in pkgutil.walk_packages([path], "dpopt.problem.families.")]
+    found = {name: kind for module in modules for name, kind in vars(module).items() if isinstance(kind, type)}
+    bases = (Term, ObjectiveTerm, Constraint, Objective)
+    return {n: k for n, k in found.items() if issubclass(k, bases) and k not in bases and not n.startswith("_")}
+
+
+def dispatches(tree: ast.Module, classes: set[str], kinds: set[str]) -> Iterator[str]:
+    """Where a file asks of what class a thing is, or compares its type with a name in kebab case."""
+    for node in ast.walk(tree):
+        asked: list[ast.AST] = []
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("isinstance", "issubclass")
+        ):
+            asked = [node.args[1]]
+        elif isinstance(node, ast.MatchClass):
+            asked = [node.cls]
+        elif isinstance(node, ast.Compare):
+            asked = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "startswith":
+            asked = list(node.args)
+        for part in (leaf for expression in asked for leaf in ast.walk(expression)):
+            if isinstance(part, ast.Name) and part.id in classes:
+                yield f"{node.lineno}: {part.id}"
+            if isinstance(part, ast.Constant) and part.value in kinds:
+                yield f"{node.lineno}: {part.value}"
+
+
+def test_no_file_dispatches_on_a_family() -> None:
+    """Neither on its class nor on its name in kebab case: what differs between families is asked of the family."""
+    classes = family_classes()
+    kinds = {kind.type for kind in classes.values() if getattr(kind, "type", "")}
+    assert len(classes) >= 25 and {"pure-dp", "approx-dp", "max-entropy", "mean"} <= kinds
+    found = {}
+    for file in sorted(PACKAGE.rglob("*.py")):
+        name = file.relative_to(PACKAGE).as_posix()
+        if name in QUESTIONS or name.startswith(
+            ("problem/families/", "program/rows/", "checker/families/", "checker/objectives/")
+        ):
+            continue
+        lines = list(dispatches(ast.parse(file.read_text(encoding="utf-8")), set(classes), kinds))
+        if lines:
+            found[name] = lines
+    assert found == {}
