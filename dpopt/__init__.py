@@ -10,7 +10,7 @@ import logging
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public names and where they live. They are imported when first used, so that `import dpopt` is light and verifying a
 # certificate loads no solving path. No module is named like a public function: importing it would hide the function.

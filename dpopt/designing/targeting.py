@@ -32,6 +32,7 @@ from dpopt.proof.closed_form import (
     some_pmf_reaches,
 )
 from dpopt.proof.prove import Verified
+from dpopt.searching import first_that
 from dpopt.solution import Certificate, Design, Solution
 from dpopt.solving import answer, solve
 from dpopt.text import brief
@@ -267,13 +268,8 @@ def guessed_rate(half_width: int, epsilon: Fraction, shift: int) -> Fraction:
     def at(j: int) -> float:
         return log_delta(half_width, epsilon / (shift * (2 * j - shift)), epsilon, shift)
 
-    while low < high:
-        middle = (low + high) // 2
-        if at(middle) <= at(middle + 1):
-            high = middle
-        else:
-            low = middle + 1
-    return epsilon / (shift * (2 * low - shift))
+    best = first_that(lambda j: at(j) <= at(j + 1), low - 1, high)
+    return epsilon / (shift * (2 * best - shift))
 
 
 def outermost_rate(
@@ -314,14 +310,9 @@ def _bracket(
 ) -> tuple[Fraction, Fraction]:
     """A working and a failing rate, 2^-34 or `smallest` apart, within one piece, beyond `inner` which works."""
     beyond = [p for p in points if p > inner] if upward else [p for p in reversed(points) if p < inner]
-    low, high = -1, len(beyond)  # beyond[low] works or is `inner`, beyond[high] fails or does not exist
-    while high - low > 1:
-        middle = (low + high) // 2
-        if works(beyond[middle]):
-            low = middle
-        else:
-            high = middle
-    inner = beyond[low] if low >= 0 else inner
+    # beyond[high - 1] works or is `inner`, beyond[high] fails or does not exist
+    high = first_that(lambda i: not works(beyond[i]), -1, len(beyond))
+    inner = beyond[high - 1] if high else inner
     outer = beyond[high] if high < len(beyond) else 2 * inner or Fraction(1)
     while high == len(beyond) and works(outer):
         inner, outer = outer, 2 * outer
@@ -357,14 +348,7 @@ def least(works: Callable[[int], bool], guess: int) -> int:
     while high - step > low and tried(high - step):  # gallop downwards from a guess that is usually close
         high -= step
         step *= 2
-    low = max(low, high - step)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if tried(middle):
-            high = middle
-        else:
-            low = middle
-    return high
+    return first_that(tried, max(low, high - step), high)
 
 
 def _first_guess(target: Target) -> int:

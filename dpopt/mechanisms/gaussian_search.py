@@ -19,6 +19,7 @@ from dpopt.distributions.base import BITS
 from dpopt.distributions.inputs import Gaussian
 from dpopt.errors import InputError
 from dpopt.privacy.divergence import delta as delta_at
+from dpopt.searching import first_that
 
 __all__ = ["GRID", "least_gaussian"]
 
@@ -62,11 +63,7 @@ def _least_above(low: int, does: Callable[[int], bool]) -> int:
             raise InputError(
                 "epsilon", f"asks for gaussian noise with an sd beyond {_MOST // GRID} steps; laplace goes on"
             )
-    high = low + distance
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if does(middle) else (middle, high)
-    return high
+    return first_that(does, low, low + distance)
 
 
 def _fails(count: int, epsilon: Fraction, delta: Fraction, shift: int) -> bool:

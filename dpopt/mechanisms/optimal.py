@@ -25,6 +25,7 @@ from dpopt.arithmetic import Enclosure, Number, ball, enclosed, exact, exact_int
 from dpopt.errors import InputError
 from dpopt.privacy.shifts import lattice_shift
 from dpopt.reading import read_choice
+from dpopt.searching import first_that
 
 __all__ = ["Moment", "best_r", "staircase_moment"]
 
@@ -49,14 +50,7 @@ def best_r(epsilon: Number, sensitivity: Number = 1, *, step: Number = 1, cost: 
     rate, shift, _ = _read(epsilon, sensitivity, step)
     if read_moment(cost) is Moment.ABSOLUTE:
         return floor_scaled(lambda: shift / (1 + ball(rate / 2).exp()), 0) + 1
-    low, high = 1, shift  # the least r from which the next one costs more
-    while low < high:
-        middle = (low + high) // 2
-        if _square_rises(rate, shift, middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return first_that(lambda r: _square_rises(rate, shift, r), 0, shift)  # from which on the next one costs more
 
 
 def staircase_moment(

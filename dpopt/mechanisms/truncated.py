@@ -20,6 +20,7 @@ from dpopt.distributions.base import MAX_FALL, MAX_POINTS
 from dpopt.errors import InputError
 from dpopt.privacy.divergence import delta as delta_at
 from dpopt.record import Record
+from dpopt.searching import first_that
 
 __all__ = ["TruncatedLaplace", "least_truncated_geometric", "truncated_laplace"]
 
@@ -37,10 +38,7 @@ def least_truncated_geometric(epsilon: Fraction, delta: Fraction, shift: int, st
     most = min(MAX_POINTS // 2 - 1, int(MAX_FALL / rate))
     while high < most and not _reaches(rate, high, shift, delta):
         low, high = high, 2 * high
-    high = min(high, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _reaches(rate, middle, shift, delta) else (middle, high)
+    high = first_that(lambda half_width: _reaches(rate, half_width, shift, delta), low, min(high, most))
     for half_width in (high, high + 1):  # at a knife edge the rounding of the masses costs a point
         noise = truncated_geometric(rate / step, half_width * step, step=step) if half_width <= most else None
         if noise is not None and delta_at(noise.pmf, epsilon, shift * step).upper <= delta:

@@ -23,6 +23,7 @@ from dpopt.errors import InputError
 from dpopt.pmf import Pmf, extension_bits
 from dpopt.privacy.enclosed import is_long
 from dpopt.privacy.shifts import deciding_shifts, explicit_weights
+from dpopt.searching import first_that
 from dpopt.work import Work, require
 
 __all__ = ["Curve", "Losses", "sorting_work"]
@@ -72,13 +73,10 @@ class Curve(NamedTuple):
         low, wanted = 1 << self.bits, math.floor(level * (1 << self.bits))
         if self.excess(low) <= wanted:
             return Fraction(1)
-        high = self.keys[-1] + 1  # beyond the last ratio f is at its floor
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.excess(middle) <= wanted:
-                high = middle
-            else:
-                low = middle
+        high = first_that(
+            lambda factor: self.excess(factor) <= wanted, low, self.keys[-1] + 1
+        )  # f is at its floor there
+        low = high - 1
         # f crosses the level between two neighbouring multiples of 2^-bits: only here do ties need their exact order
         first, last = bisect_left(self.keys, low), bisect_left(self.keys, high)
         mass, moved = self.masses[last], self.moved[last]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpopt.searching import first_that
 from dpopt.tables.costs import TableCost
 from dpopt.tables.offsets import Dual
 from dpopt.tables.question import Question
@@ -105,12 +106,7 @@ class Lagrangian:
             high = start
             start, step = start - step, 2 * step
         low = max(start - step, 1)
-        while low < high:
-            middle = (low + high) // 2
-            if self.reduced(place, middle + 1) >= self.reduced(place, middle):
-                high = middle
-            else:
-                low = middle + 1
+        low = first_that(lambda n: self.reduced(place, n + 1) >= self.reduced(place, n), low - 1, high)
         value = self.reduced(place, low)
         if slack == 0:
             return low, value
