@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NoReturn
 
 from dpopt.arithmetic import exact, exp_enclosure
+from dpopt.checker.effort import afford, common_work
 from dpopt.errors import CertificateError, InputError
 from dpopt.lattice_function import LatticeFunction
 
@@ -39,6 +40,7 @@ __all__ = [
     "read_sides",
     "read_type",
     "reject",
+    "require_common",
     "text",
 ]
 
@@ -189,7 +191,17 @@ def read_integers(
 
 def read_rationals(value: object, where: str, most: int) -> tuple[Fraction, ...]:
     """A list of rational numbers."""
-    return tuple(read_rational(v, f"{where}[{i}]") for i, v in enumerate(read_list(value, where, most)))
+    found = tuple(read_rational(v, f"{where}[{i}]") for i, v in enumerate(read_list(value, where, most)))
+    require_common(found, where)
+    return found
+
+
+def require_common(numbers: Iterable[Fraction], where: str) -> None:
+    """Refuse numbers whose common denominator takes too much."""
+    try:
+        afford(common_work(v.denominator for v in numbers), "takes the common denominator of its numbers")
+    except InputError as error:
+        raise error.inside(where) from None
 
 
 def read_sides(data: Mapping[str, Any], where: str) -> tuple[Fraction | None, Fraction | None]:
