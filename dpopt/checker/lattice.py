@@ -155,7 +155,8 @@ class Lattice:
             if not points:
                 return LatticeFunction()
             low, high = _span(points, where)
-            return LatticeFunction(low, tuple(Fraction(k in points) for k in range(low, high + 1)))
+            inside, outside = Fraction(1), Fraction(0)
+            return LatticeFunction(low, tuple(inside if k in points else outside for k in range(low, high + 1)))
         data = read_object(of, where, (), ("from", "to"))
         ends = [
             None if data.get(k) is None else read_rational(data[k], f"{where}.{k}") / self.step for k in ("from", "to")
@@ -187,4 +188,4 @@ def _span(points: Collection[int], where: str) -> tuple[int, int]:
 
 def table_work(count: int, bits: int = 64) -> Work:
     """`count` values of so many bits, each made as a fraction."""
-    return Work.on_integers(count, 2 * bits, steps=5).plus(Work(count * (5 * STEP + gcd_work(bits)), 100 * count))
+    return Work.on_integers(count, 2 * bits, steps=2).plus(Work(count * (12 * STEP + gcd_work(bits)), 100 * count))

@@ -39,6 +39,7 @@ __all__ = [
     "tail_work",
     "values_bits",
     "values_work",
+    "walk_work",
     "worst_hockey_stick",
 ]
 
@@ -72,7 +73,9 @@ def room(left: Fraction, what: str) -> Fraction:
 
 def expected(law: Law, function: LatticeFunction) -> Fraction:
     """E h(Z), exactly."""
-    afford(expected_work(law, function), "takes the exact expectation of a function")
+    what = "takes the exact expectation of a function"
+    afford(walk_work(law, function), what)
+    afford(expected_work(law, function), what)
     values, unit = function.integers(law.start, law.end)
     result = Fraction(sum(map(mul, law.weights, values)), unit)
     period = law.period
@@ -84,22 +87,36 @@ def expected(law: Law, function: LatticeFunction) -> Fraction:
 
 
 def expected_work(law: Law, function: LatticeFunction) -> Work:
-    """The core's values and products, and each tail's: term by term as far as the table goes, then in closed form."""
+    """The core's values and products, and what a tail's come to, in closed form beyond the table."""
     longest, count = max(law.weights).bit_length(), len(law.weights)
     values = values_bits(function, law.start, law.end)
     work = values_work(function, law.start, law.end).plus(Work(count * (STEP + longest * values // 50)))
     size = max(len(function.left), len(function.right))
-    for ratio, ahead in ((law.right, function.end - law.end), (law.left, law.start - function.start)):
+    for ratio, beyond in _walked(law, function):
         if ratio:
-            beyond = max(ahead, 0)
             reach, one = abs(law.start) + len(law.weights) + beyond, ratio.denominator.bit_length()
             own, long = longest + values_bits(function, -reach, reach), (size + 1 - -beyond // law.period) * one
             work = work.plus(tail_work(law, own, long, size, beyond))
     return work
 
 
+def walk_work(law: Law, function: LatticeFunction) -> Work:
+    """The terms of tails that lie within the table, whose sums have a power of the ratio for their denominator."""
+    work = Work()
+    for ratio, beyond in _walked(law, function):
+        long = -(-beyond // law.period) * ratio.denominator.bit_length() if ratio else 0
+        work = work.plus(Work(beyond * (25 * STEP + 2 * long) if ratio else 0, long // 4))
+    return work
+
+
+def _walked(law: Law, function: LatticeFunction) -> list[tuple[Fraction, int]]:
+    """For either side the ratio, and how many points of the tail lie within the table."""
+    ahead = (law.right, function.end - law.end), (law.left, law.start - function.start)
+    return [(ratio, max(beyond, 0)) for ratio, beyond in ahead]
+
+
 def tail_work(law: Law, own: int, long: int, size: int, beyond: int) -> Work:
-    """What a tail adds up to: `beyond` points of it term by term, and a polynomial of `size` coefficients from there.
+    """What the sums of a tail come to: `beyond` values, and a polynomial of `size` coefficients from there.
 
     Its terms have `own` bits, and the powers of the ratio up to `long` bits, which are the denominators.
     """
@@ -107,7 +124,7 @@ def tail_work(law: Law, own: int, long: int, size: int, beyond: int) -> Work:
     moments = Work(law.period * size * (STEP + own) + short + size * (3 * fraction + size * product_work(long)))
     if not beyond:
         return moments
-    terms = beyond * (5 * STEP + own + long)
+    terms = beyond * own
     return Work(terms + law.period * (short + (size + 2) * fraction), (own + long) // 2)
 
 

@@ -5,6 +5,7 @@ A watchdog of 20 s stands over every case; estimates are held against what was c
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import random
@@ -31,6 +32,7 @@ from dpopt.checker.sums import (
     stretched_bits,
     stretched_work,
     values_bits,
+    walk_work,
     worst_hockey_stick,
 )
 from dpopt.cli import main
@@ -209,7 +211,7 @@ def test_what_a_certificate_asks_for_counts_together() -> None:
     with one_account():
         afford(step, "takes a new account")
     data = statement(THIRD, *[approx(300) | {"delta": "1"}] * 40)
-    with dp.limits(bit_operations=10**10):
+    with dp.limits(bit_operations=10**9):
         assert derive(statement(THIRD, approx(300) | {"delta": "1"}))["verified"] == "feasible"
         assert "after what was checked before" in dp.verify(content(data)).reason
 
@@ -233,7 +235,7 @@ def test_shifts_as_long_as_the_support_and_more_are_one_shift(
             support=dp.Integers(-3, 3), objective=objective(sensitivity), constraints=constraints(sensitivity)
         )
         solution = dp.solve(problem)
-        assert solution.verified == "optimal" and dp.verify(solution.certificate).holds
+        assert solution.verified is dp.Verified.OPTIMAL and dp.verify(solution.certificate).holds
         values.append(solution.value)
     assert values[0] == values[1]
 
@@ -313,7 +315,7 @@ def test_expectations_over_tables_that_tails_pass_through() -> None:
         found = Law(0, [1], 1, Fraction(1, 3), Fraction(1, 3))
         with Count() as count:
             expected(found, function)
-        steps = expected_work(found, function).bit_operations / 1000
+        steps = walk_work(found, function).plus(expected_work(found, function)).bit_operations / 1000
         assert count.lines / 5 <= steps <= 20 * count.lines
 
 
@@ -403,12 +405,13 @@ def mutated(data: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     """The certificate with one to three places changed; those outside the claims, which only follow."""
     changed = copy.deepcopy(data)
     changed["derived"] = {}
-    for _ in range(rng.choice([1, 1, 2, 3])):
-        path = rng.choice([p for p in leaves(changed) if p and p[0] not in ("derived", "format")])
-        place = changed
-        for step in path[:-1]:
-            place = place[step]
-        place[path[-1]] = strange(place[path[-1]], rng)
+    paths = [path for path in leaves(data) if path and path[0] not in ("derived", "format")]
+    for path in rng.sample(paths, rng.choice([1, 1, 2, 3])):
+        place: Any = changed
+        with contextlib.suppress(LookupError, TypeError):  # an earlier change may have taken the place away
+            for step in path[:-1]:
+                place = place[step]
+            place[path[-1]] = strange(place[path[-1]], rng)
     return changed
 
 

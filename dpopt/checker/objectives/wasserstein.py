@@ -136,6 +136,7 @@ def distance_work(law: Law, source: Input) -> Work:
         if ratio and count > 0:
             bits = -(-count // law.period) * ratio.denominator.bit_length()
             numbers = Work.on_integers(2 * count, bits + longest + mass, steps=3)
+            numbers = numbers.plus(Work(count * (25 * STEP + 2 * bits)))  # the outer cost's terms
             work = work.plus(numbers).plus(tail_work(law, 2 * mass + longest, bits, 2, count))
             work = work.plus(Work(count * bits * ratio.denominator.bit_length() // 25 + product_work(bits)))
             met += bits
@@ -192,7 +193,7 @@ class _MinWassersteinRelaxation(Cost):
             reject(where, f"must go upward and end within {MAX_POINTS} lattice points of the input")
         points = max(last - source.start + 1, 0) + max(source.start + len(source.weights) - first, 0)
         try:
-            afford(table_work(points, 2 * source.total.bit_length()), f"takes the costs of shifts over {points} points")
+            afford(table_work(2 * points, source.total.bit_length()), f"takes the costs of shifts over {points} points")
         except InputError as error:
             raise error.inside(where) from None
         return cls(_cost_of_cuts(source, first, last, step))
