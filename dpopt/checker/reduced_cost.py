@@ -143,12 +143,15 @@ class ReducedCost:
         for function, _ in self._functions:
             work = work.plus(values_work(function, low, high)._replace(bytes=0))
             work = work.plus(Work(count * (STEP + unit.bit_length() * values_bits(function, low, high) // 50)))
+        size = max((max(len(f.left), len(f.right)) for f, _ in self._functions), default=0)
+        below = unit.bit_length()
+        ends = size * len(self._functions) * (4 * STEP + (below + max(longest, default=0)) * below // 40)
         additions = 3 * count * len(self._events) + 2 * sum(len(pairs) for pairs, _ in self._pairs)
         most = max((abs(y).bit_length() for pairs, _ in self._pairs for _, _, y in pairs), default=0)
         for weights, _, _ in self._events:
             most = max(most, weights.left.bit_length(), weights.right.bit_length(), *map(int.bit_length, weights.table))
         held = Work.on_integers(3 * count if additions else 0, small + most)
-        return work.plus(Work(additions * (STEP + small * 3 + most), held.bytes))
+        return work.plus(Work(additions * (STEP + small * 3 + most) + ends, held.bytes))
 
     def _hull(self, points: Iterable[int]) -> tuple[int, int]:
         """The least range beyond which nothing has a table entry, so that d is a polynomial on either side."""
