@@ -15,7 +15,7 @@ from math import comb, lcm
 from dpopt.arithmetic import exact_integer
 from dpopt.reading import read_numbers
 
-__all__ = ["LatticeFunction", "Polynomial", "evaluate", "geometric_sum", "shifted"]
+__all__ = ["LatticeFunction", "Polynomial", "evaluate", "geometric_moments", "geometric_sum", "shifted"]
 
 Polynomial = tuple[Fraction, ...]  # coefficients in ascending order; () is zero
 
@@ -42,20 +42,34 @@ def shifted(polynomial: Polynomial, by: int | Fraction, *, step: int | Fraction 
 def geometric_sum(polynomial: Polynomial, ratio: Fraction) -> Fraction:
     """The sum over t >= 0 of ``ratio**t * polynomial(t)`` for 0 <= ratio < 1, in closed form.
 
-    With S_j the sum of ratio**t t**j, S_0 = 1/(1-ratio) and (1-ratio) S_j = ratio * sum_{i<j} C(j,i) S_i.
-
     Examples
     --------
     >>> geometric_sum((Fraction(0), Fraction(1)), Fraction(1, 2))
     Fraction(2, 1)
     """
-    sums: list[Fraction] = []
-    for power in range(len(polynomial)):
-        if power == 0:
-            sums.append(1 / (1 - ratio))
-        else:
-            sums.append(ratio / (1 - ratio) * sum(comb(power, i) * sums[i] for i in range(power)))
+    sums = geometric_moments(len(polynomial), ratio)
     return sum((c * s for c, s in zip(polynomial, sums, strict=True)), Fraction(0))
+
+
+def geometric_moments(count: int, ratio: Fraction) -> list[Fraction]:
+    """S_j, the sum over t >= 0 of ``ratio**t t**j``, for the first `count` powers j and 0 <= ratio < 1.
+
+    S_0 = 1/(1-ratio) and (1-ratio) S_j = ratio * sum_{i<j} C(j,i) S_i. With ratio = n/d and q = d - n this is the
+    integer T_j = S_j q^(j+1), which takes no common denominators on its way.
+
+    Examples
+    --------
+    >>> geometric_moments(3, Fraction(1, 2))
+    [Fraction(2, 1), Fraction(2, 1), Fraction(6, 1)]
+    """
+    ours, rest = ratio.numerator, ratio.denominator - ratio.numerator
+    raised = [1]  # powers of q
+    sums: list[int] = []
+    for power in range(count):
+        terms = (comb(power, i) * sums[i] * raised[power - 1 - i] for i in range(power))
+        sums.append(ours * sum(terms) if power else ratio.denominator)
+        raised.append(raised[-1] * rest)
+    return [Fraction(total, raised[power + 1]) for power, total in enumerate(sums)]
 
 
 def _numbers(values: Sequence[Fraction | int], argument: str) -> tuple[Fraction, ...]:
@@ -133,10 +147,10 @@ class LatticeFunction:
 
     def integers(self, low: int, high: int) -> tuple[list[int], int]:
         """Numerators of the values at ``low..high`` over one common denominator."""
-        denominator = self._denominator
+        denominator = self.denominator
         left = [int(c * denominator) for c in reversed(self.left)]
         right = [int(c * denominator) for c in reversed(self.right)]
-        table = self._numerators
+        table = self.numerators
         first, last = max(low, self.start), min(high + 1, self.end)
         numerators = _horner(left, range(low, min(high + 1, self.start)))
         if first < last:
@@ -145,12 +159,12 @@ class LatticeFunction:
         return numerators, denominator
 
     @cached_property
-    def _denominator(self) -> int:
+    def denominator(self) -> int:
         return lcm(*(v.denominator for v in (*self.table, *self.left, *self.right)))
 
     @cached_property
-    def _numerators(self) -> list[int]:
-        return [v.numerator * (self._denominator // v.denominator) for v in self.table]
+    def numerators(self) -> list[int]:
+        return [v.numerator * (self.denominator // v.denominator) for v in self.table]
 
     def __add__(self, other: LatticeFunction) -> LatticeFunction:
         return self._combine(other, lambda a, b: a + b)
@@ -219,7 +233,7 @@ class LatticeFunction:
         closed = geometric_sum(shifted(side, last, step=step), ratio)
         if count == 0:
             return closed
-        numerator, denominator, unit = ratio.numerator, ratio.denominator, self._denominator
+        numerator, denominator, unit = ratio.numerator, ratio.denominator, self.denominator
         total, scale = 0, 1  # integer Horner from the far end: the partial sum is total / scale / unit
         for t in range(count - 1, -1, -1):
             if t < count - 1:
@@ -246,11 +260,11 @@ class LatticeFunction:
         polynomial = self.right if step > 0 else self.left
         size = len(polynomial)
         moments = [sum(w * k**q for k, w in enumerate(weights, first)) for q in range(size)]
-        powers = [geometric_sum((*(Fraction(0),) * p, Fraction(1)), ratio) - (p == 0) for p in range(size)]
+        powers = [moment - (p == 0) for p, moment in enumerate(geometric_moments(size, ratio))]
         total = Fraction(0)
-        for degree, coefficient in enumerate(polynomial):
-            for p in range(degree + 1):
-                total += coefficient * comb(degree, p) * step**p * powers[p] * moments[degree - p]
+        for p in range(size):  # what has the ratio's long denominator comes in once a power
+            part = sum((polynomial[q] * (comb(q, p) * moments[q - p]) for q in range(p, size)), Fraction(0))
+            total += powers[p] * (part * step**p)
         return total
 
 

@@ -15,8 +15,8 @@ from flint import arb, fmpz, fmpz_poly
 from dpopt.arithmetic import Enclosure, Number, ball, exact, exact_integer, floor_scaled
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
-from dpopt.reading import read_list
-from dpopt.text import brief
+from dpopt.reading import read_integers, read_list
+from dpopt.text import brief, quoted
 from dpopt.work import Work, require
 
 if TYPE_CHECKING:
@@ -373,14 +373,22 @@ class Pmf:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Pmf:
-        """Read what `to_dict` wrote."""
+        """Read what `to_dict` wrote.
+
+        Raises
+        ------
+        InputError
+            An entry is missing, or is not what it has to be.
+        """
+        _need(data, "pmf", ("start", "weights"))
         tails = data.get("tails")
         if tails is not None:
+            _need(tails, "tails", ("period",))
             try:
                 tails = Tails(tails["period"], tails.get("left"), tails.get("right"))
             except InputError as error:
                 raise error.inside("tails") from None
-        weights = [exact_integer(w, f"weights[{i}]") for i, w in enumerate(data["weights"])]
+        weights = read_integers(data["weights"], "weights")
         return cls(data["start"], weights, data.get("step", 1), tails)
 
     def __repr__(self) -> str:
@@ -393,6 +401,15 @@ class Pmf:
     def __str__(self) -> str:
         support = f"[{self.low}, {self.high}]" + (" and geometric tails" if self.tails is not None else "")
         return f"pmf on {support}: mean {float(self.mean):.6g}, variance {float(self.variance):.6g}"
+
+
+def _need(data: object, where: str, names: tuple[str, ...]) -> None:
+    """Refuse what is no mapping with these entries."""
+    if not isinstance(data, Mapping):
+        raise InputError(where, f"must be a mapping with the entries {', '.join(names)}, not {quoted(data)}")
+    for name in names:
+        if name not in data:
+            raise InputError(where, f"lacks the entry {name!r}")
 
 
 def extension_work(pmf: Pmf, by: int) -> Work:

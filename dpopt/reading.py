@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from dpopt.arithmetic import exact, exact_integer
 from dpopt.errors import InputError
+from dpopt.text import quoted
 
 __all__ = ["read_choice", "read_flag", "read_integers", "read_list", "read_numbers", "read_text"]
 
@@ -33,7 +34,7 @@ def read_list(values: object, argument: str, of: str = "values") -> tuple[Any, .
             return tuple(values)
         except TypeError:  # an array without a dimension
             pass
-    raise InputError(argument, f"must be a list of {of}, not {values!r}")
+    raise InputError(argument, f"must be a list of {of}, not {quoted(values)}")
 
 
 def read_numbers(values: object, argument: str) -> tuple[Fraction, ...]:
@@ -73,7 +74,7 @@ def read_choice(kind: type[Choice], value: object, argument: str) -> Choice:
     try:
         return kind(value)  # type: ignore[arg-type]  # anything may have been given
     except ValueError:
-        raise InputError(argument, f"must be one of {', '.join(kind)}, not {value!r}") from None
+        raise InputError(argument, f"must be one of {', '.join(kind)}, not {quoted(value)}") from None
 
 
 def read_flag(value: object, argument: str) -> bool:
@@ -86,7 +87,7 @@ def read_flag(value: object, argument: str) -> bool:
     """
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return bool(value)
-    raise InputError(argument, f"must be True or False, not {value!r}")
+    raise InputError(argument, f"must be True or False, not {quoted(value)}")
 
 
 def read_text(value: object, argument: str) -> str:
@@ -99,4 +100,4 @@ def read_text(value: object, argument: str) -> str:
     """
     if isinstance(value, str):
         return value
-    raise InputError(argument, f"must be text, not {value!r}")
+    raise InputError(argument, f"must be text, not {quoted(value)}")

@@ -10,7 +10,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from fractions import Fraction
 from numbers import Rational
 
-__all__ = ["aligned", "brief", "closest", "decimal_text", "listed", "shortened"]
+__all__ = ["aligned", "brief", "closest", "decimal_text", "listed", "quoted", "shortened"]
 
 _BRIEF = 30  # characters of a number in a sentence
 _INTEGER = re.compile(rf"(?<![\d.])[1-9]\d{{{_BRIEF},}}(?![\d.eE])")
@@ -45,6 +45,22 @@ def brief(value: object) -> str:
         return _brief_rational(int(value.numerator), int(value.denominator))
     text = str(value) if isinstance(value, Decimal) else value.strip() if isinstance(value, str) else _repr(value)
     short = shortened(text)
+    return short if len(short) <= 2 * _BRIEF else short[: 2 * _BRIEF - 3] + "..."
+
+
+def quoted(value: object) -> str:
+    """A value as Python writes it, text in quotes, in at most sixty characters.
+
+    Examples
+    --------
+    >>> quoted("mean"), quoted([1, 2]), quoted([10**5000])
+    ("'mean'", '[1, 2]', 'a list of very long numbers')
+    """
+    if isinstance(value, str) and len(value) > 2 * _BRIEF:
+        return repr(value[: 2 * _BRIEF - 5] + "...")
+    if isinstance(value, list | tuple) and len(value) > 2 * _BRIEF:
+        return f"a {type(value).__name__} of {len(value)}"
+    short = shortened(_repr(value))
     return short if len(short) <= 2 * _BRIEF else short[: 2 * _BRIEF - 3] + "..."
 
 

@@ -16,12 +16,13 @@ take them:
 5. value and bound together say optimal, feasible or infeasible (`verdict`).
 
 Everything is integer arithmetic over common denominators; balls are used for logarithms only. Certificates of kind
-"target" go through one file more, `target`.
+"target" go through one file more, `target`. Before a step starts, what it takes is estimated beside it and put on one
+account (`effort`): a certificate that asks for more than the limits of `dpopt.work` does not hold within them.
 
 What this room stands on: `dpopt.arithmetic` (numbers, e^epsilon, logarithms by python-flint), `dpopt.lattice_function`
 (tables with polynomial tails, and their sums), `dpopt.pmf`, `dpopt.distributions` and `dpopt.family.members` (laws:
-the input of a Wasserstein objective, the TableBuilder family), `dpopt.errors` and `dpopt.text`. It imports nothing
-else, and no numpy: nothing of the path that made the certificate, and no solver.
+the input of a Wasserstein objective, the TableBuilder family), `dpopt.work`, `dpopt.errors` and `dpopt.text`. It
+imports nothing else, and no numpy: nothing of the path that made the certificate, and no solver.
 """
 
 from dpopt.checker.verdict import Verdict, certify, derive, verify

@@ -12,15 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import chain as chained
-from math import comb
+from math import comb, lcm
 
+from dpopt.checker.effort import afford, gcd_work
 from dpopt.checker.reading import brief
 from dpopt.checker.reduced_cost import ReducedCost, Total
 from dpopt.checker.stated import Chain, Enclosures, Family
 from dpopt.checker.statement import Statement
+from dpopt.checker.sums import values_work
 from dpopt.errors import CertificateError
-from dpopt.lattice_function import LatticeFunction, Polynomial, geometric_sum, shifted
+from dpopt.lattice_function import LatticeFunction, Polynomial, geometric_moments, shifted
 from dpopt.patience import checkpoint, patiently
+from dpopt.work import STEP, Work
 
 __all__ = ["proved_bound"]
 
@@ -77,7 +80,7 @@ def _allowed(
     while window is not None and len(alive) != known:
         checkpoint()
         known = len(alive)
-        for family in constraints:
+        for family in constraints:  # each pass costs as much as the first, and is put on the account by the families
             alive = family.narrowed(alive)
     return [total.values[k - total.low] for k in alive]
 
@@ -109,14 +112,25 @@ def _infimum(polynomial: Polynomial, first: int) -> Fraction | None:
     """
     if polynomial and len(polynomial) > 1 and polynomial[-1] < 0:
         return None
+    afford(expansions_work(polynomial, first), "takes the least value of a polynomial beyond all tables")
     horizon, stride = first, 1
     while any(c < 0 for c in shifted(polynomial, horizon)[1:]):
         horizon += stride
         stride *= 2
         if stride > _MAX_HORIZON:
             return None
-    numerators, denominator = LatticeFunction.polynomial(polynomial).integers(first, horizon)
+    function = LatticeFunction.polynomial(polynomial)
+    afford(values_work(function, first, horizon), f"takes the values of a polynomial at {horizon - first + 1} points")
+    numerators, denominator = function.integers(first, horizon)
     return Fraction(min(numerators), denominator)
+
+
+def expansions_work(polynomial: Polynomial, about: int) -> Work:
+    """The polynomial's expansions about points ever further out, until one has no negative coefficient."""
+    size, reach = len(polynomial), (abs(about) + _MAX_HORIZON).bit_length()
+    above = max((c.numerator.bit_length() for c in polynomial), default=0) + size * reach
+    below = lcm(*(c.denominator for c in polynomial)).bit_length() + 64
+    return Work(_MAX_HORIZON.bit_length() * size**2 * (4 * STEP + (above + below) * below // 40))
 
 
 # --- chains --------------------------------------------------------------------------------------------------------
@@ -140,6 +154,7 @@ def _chain_limit(total: Total, chain: Chain, growth: int, fine: int) -> Fraction
     >= 0 instead of 0. Beyond the tables S is a polynomial, and its infimum is known exactly.
     """
     shift, first, unit, rest = chain.shift, total.low, total.unit, growth - fine
+    afford(chain_work(total, chain, growth), f"takes the sums of a chain over {len(total.values)} points")
     start, stop = chain.high - shift + 1, chain.low + shift - 1  # where the last blocks begin, going outward
     sides = (
         _chain_sums(total.values[start - first :], shifted(total.right, start), unit, shift, fine, growth),
@@ -164,6 +179,17 @@ def _chain_limit(total: Total, chain: Chain, growth: int, fine: int) -> Fraction
     return _minimum(limits)
 
 
+def chain_work(total: Total, chain: Chain, growth: int) -> Work:
+    """On either side a sum of fractions for the tail, and a product and a quotient for each point."""
+    count, size, fine = 2 * len(total.values), max(len(total.left), len(total.right)), growth.bit_length()
+    coefficients = (*total.left, *total.right)
+    longest = max((c.denominator.bit_length() + c.numerator.bit_length() for c in coefficients), default=0)
+    tail = longest + 2 * size * fine + size * chain.shift.bit_length()
+    values = Work.on_integers(2 * count, total.unit.bit_length() + max(map(abs, total.values)).bit_length(), steps=2)
+    sums = values.bit_operations // STEP * fine + chain.shift * size * (STEP + tail)
+    return values.plus(Work(sums + size**2 * (4 * STEP + gcd_work(tail)), chain.shift * tail // 4))
+
+
 def _chain_sums(
     outward: Sequence[int], tail: Polynomial, unit: int, shift: int, fine: int, growth: int
 ) -> tuple[list[int], Fraction | None]:
@@ -172,7 +198,7 @@ def _chain_sums(
     `outward` is d * unit from the beginning of a last block outward, `tail` the polynomial that continues it.
     """
     # sum over t >= 1 of a^t tail(x + t m), by the binomial theorem a polynomial in x
-    moments = [geometric_sum((Fraction(0),) * i + (Fraction(1),), Fraction(fine, growth)) for i in range(len(tail))]
+    moments = geometric_moments(len(tail), Fraction(fine, growth))
     moments[:1] = [moment - 1 for moment in moments[:1]]  # only t = 0 of the power 0 is too much
     further = [Fraction(0)] * len(tail)
     for degree, coefficient in enumerate(tail):

@@ -12,6 +12,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
+from dpopt.checker.effort import afford, gcd_work
 from dpopt.checker.reading import (
     MAX_DEGREE,
     MAX_INDEX,
@@ -24,10 +25,13 @@ from dpopt.checker.reading import (
     read_rationals,
     read_type,
     reject,
+    require_common,
 )
+from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
+from dpopt.work import STEP, Work
 
-__all__ = ["Lattice"]
+__all__ = ["Lattice", "table_work"]
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class Lattice:
         if shift < 1:
             step = brief(self.step)
             reject(f"{where}.sensitivity", f"must be at least the step {step}: no two outputs would be compared")
-        if shift > MAX_INDEX:
+        if self.window is None and shift > MAX_INDEX:  # on a finite support all shifts from its length on are alike
             reject(f"{where}.sensitivity", f"makes more than {MAX_INDEX} steps")
         return shift
 
@@ -132,6 +136,7 @@ class Lattice:
                  for point, v in rows.items()}  # fmt: skip
         if len(found) < len(rows):
             reject(f"{where}.table", "names a point twice")
+        require_common(found.values(), f"{where}.table")
         low, high = _span(found, f"{where}.table")
         if "outside" in data:
             outside = read_rational(data["outside"], f"{where}.outside")
@@ -150,7 +155,8 @@ class Lattice:
             if not points:
                 return LatticeFunction()
             low, high = _span(points, where)
-            return LatticeFunction(low, tuple(Fraction(k in points) for k in range(low, high + 1)))
+            inside, outside = Fraction(1), Fraction(0)
+            return LatticeFunction(low, tuple(inside if k in points else outside for k in range(low, high + 1)))
         data = read_object(of, where, (), ("from", "to"))
         ends = [
             None if data.get(k) is None else read_rational(data[k], f"{where}.{k}") / self.step for k in ("from", "to")
@@ -173,4 +179,13 @@ def _span(points: Collection[int], where: str) -> tuple[int, int]:
     low, high = min(points), max(points)
     if high - low >= MAX_POINTS:
         reject(where, f"spans more than {MAX_POINTS} points")
+    try:
+        afford(table_work(high - low + 1), f"takes a table of {high - low + 1} points")
+    except InputError as error:
+        raise error.inside(where) from None
     return low, high
+
+
+def table_work(count: int, bits: int = 64) -> Work:
+    """`count` values of so many bits, each made as a fraction."""
+    return Work.on_integers(count, 2 * bits, steps=2).plus(Work(count * (12 * STEP + gcd_work(bits)), 100 * count))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from dpopt.checker.effort import afford, gcd_work
 from dpopt.checker.lattice import Lattice
 from dpopt.checker.reading import (
     MAX_POINTS,
@@ -19,8 +20,10 @@ from dpopt.checker.reading import (
     read_rational,
     reject,
 )
+from dpopt.errors import InputError
+from dpopt.work import Work
 
-__all__ = ["Law", "read_law"]
+__all__ = ["Law", "mass_work", "read_law"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,18 @@ def read_law(source: object, lattice: Lattice, where: str) -> Law:
     left, right = (_tail_ratio(tails[side], f"{where}.tails.{side}") for side in ("left", "right"))
     if left == right == 0:
         reject(f"{where}.tails", "must be null when there is a tail on neither side")
-    return Law(start, weights, period, left, right)
+    law = Law(start, weights, period, left, right)
+    try:
+        afford(mass_work(law), "takes the mass of tails with long ratios")
+    except InputError as error:
+        raise error.inside(f"{where}.tails") from None
+    return law
+
+
+def mass_work(law: Law) -> Work:
+    """The masses of both tails, and the total: fractions of the ratios' length together."""
+    bits = sum(2 * ratio.denominator.bit_length() for ratio in (law.left, law.right))
+    return Work(6 * gcd_work(bits + max(law.weights).bit_length()), bits)
 
 
 def _windowed(start: int, weights: Sequence[int], low: int, high: int, where: str) -> Law:

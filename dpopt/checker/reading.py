@@ -10,12 +10,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from math import floor, log10
 from typing import Any, NoReturn
 
+from flint import fmpz
+
 from dpopt.arithmetic import exact, exp_enclosure
+from dpopt.checker.effort import afford, common_work
 from dpopt.errors import CertificateError, InputError
 from dpopt.lattice_function import LatticeFunction
 
@@ -39,6 +43,7 @@ __all__ = [
     "read_sides",
     "read_type",
     "reject",
+    "require_common",
     "text",
 ]
 
@@ -47,7 +52,8 @@ MAX_INDEX = 10**15  # of a lattice point, and of a sensitivity in steps
 MAX_DEGREE = 64  # of a polynomial cost
 _MAX_LENGTH = 50_000_000  # of a list without a limit of its own
 _MAX_DIGITS = 100_000  # of one number
-_PRINTABLE_DIGITS = 640  # Python's own conversion may be limited to this many; beyond, `Decimal` converts exactly
+_PRINTABLE_DIGITS = 640  # Python's own conversion may be limited to this many, and takes their square; flint does not
+_PRINTABLE_BITS = 2000
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _QUOTIENT = re.compile(r"(0|-?[1-9][0-9]*)/([1-9][0-9]*)")
 
@@ -63,15 +69,29 @@ def reject(where: str, problem: str) -> NoReturn:
 def brief(value: object) -> str:
     """`value` in at most sixty characters."""
     if isinstance(value, Fraction):
-        value = f"{Decimal(value.numerator) / Decimal(value.denominator):.6g}"
+        value = _short(value)
     shown = value if isinstance(value, str) else repr(value) if not isinstance(value, int) else text(value)
     return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+def _short(number: Fraction) -> str:
+    """Six digits of it.
+
+    >>> _short(Fraction(2, 3)), _short(Fraction(-(10**5000)))
+    ('0.666667', '-1.00000e+5000')
+    """
+    above, below = abs(number.numerator), number.denominator
+    if max(above.bit_length(), below.bit_length()) < _PRINTABLE_BITS:
+        return f"{Decimal(number.numerator) / Decimal(below):.6g}"
+    size = log10(above) - log10(below)  # of a long number to a decimal would take its square
+    exponent = floor(size + 1e-9)
+    return f"{'-' if number < 0 else ''}{10 ** (size - exponent):.5f}e{exponent:+d}"
 
 
 def text(number: Fraction | int) -> str:
     """The canonical text of a rational of any length: lowest terms, no blanks."""
     if isinstance(number, int):
-        return str(number) if number.bit_length() < 2000 else str(Decimal(number))
+        return str(number) if number.bit_length() < _PRINTABLE_BITS else str(fmpz(number))
     return text(number.numerator) if number.denominator == 1 else f"{text(number.numerator)}/{text(number.denominator)}"
 
 
@@ -101,7 +121,7 @@ def parse_json(source: str) -> object:
 
 def _digits(literal: str) -> int:
     """The integer of a literal of any length."""
-    return int(literal) if len(literal) <= _PRINTABLE_DIGITS else int(Decimal(literal))
+    return int(literal) if len(literal) <= _PRINTABLE_DIGITS else int(fmpz(literal))
 
 
 def read_integer(value: object, where: str, low: int | None = None, high: int | None = None) -> int:
@@ -189,7 +209,17 @@ def read_integers(
 
 def read_rationals(value: object, where: str, most: int) -> tuple[Fraction, ...]:
     """A list of rational numbers."""
-    return tuple(read_rational(v, f"{where}[{i}]") for i, v in enumerate(read_list(value, where, most)))
+    found = tuple(read_rational(v, f"{where}[{i}]") for i, v in enumerate(read_list(value, where, most)))
+    require_common(found, where)
+    return found
+
+
+def require_common(numbers: Iterable[Fraction], where: str) -> None:
+    """Refuse numbers whose common denominator takes too much."""
+    try:
+        afford(common_work(v.denominator for v in numbers), "takes the common denominator of its numbers")
+    except InputError as error:
+        raise error.inside(where) from None
 
 
 def read_sides(data: Mapping[str, Any], where: str) -> tuple[Fraction | None, Fraction | None]:

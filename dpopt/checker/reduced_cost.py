@@ -13,11 +13,13 @@ from fractions import Fraction
 from math import lcm
 
 from dpopt.arithmetic import Enclosure
-from dpopt.checker.reading import MAX_POINTS
-from dpopt.checker.sums import affordable
+from dpopt.checker.effort import afford, common_work
+from dpopt.checker.reading import MAX_POINTS, brief
+from dpopt.checker.sums import values_bits, values_work
 from dpopt.errors import CertificateError
 from dpopt.lattice_function import LatticeFunction, Polynomial
 from dpopt.patience import patiently
+from dpopt.work import STEP, Work
 
 __all__ = ["ReducedCost", "Total", "Weights"]
 
@@ -73,7 +75,7 @@ class ReducedCost:
         self.one = 1 << scale
         self.fine = 1 << precision  # the unit of `growth` is its inverse
         self._upper = {epsilon: int(ends.upper * self.fine) for epsilon, ends in enclosures.items()}
-        self._constant = Fraction(0)
+        self._amounts: list[Fraction] = []
         self._functions: list[tuple[LatticeFunction, Fraction]] = []
         self._pairs: list[tuple[Sequence[tuple[int, int, int]], int]] = []
         self._events: list[tuple[Weights, int, int]] = []
@@ -86,7 +88,7 @@ class ReducedCost:
 
     def add_constant(self, amount: Fraction) -> None:
         """A number that every feasible law pays."""
-        self._constant += amount
+        self._amounts.append(amount)
 
     def add_function(self, function: LatticeFunction, factor: Fraction) -> None:
         """`factor` times E of a function."""
@@ -106,8 +108,12 @@ class ReducedCost:
         """d over the window, or, on all integers, over all tables and `points`, beyond which it is a polynomial."""
         low, high = window or self._hull(points)
         count, small = high - low + 1, self.fine * self.one  # 1 / small is the unit of pairs and events
-        unit = lcm(small, *(f.integers(0, -1)[1] * factor.denominator for f, factor in self._functions))
-        affordable(unit.bit_length(), count)
+        afford(common_work(amount.denominator for amount in self._amounts), "takes the sum of the witnesses' sides")
+        constant = sum(self._amounts, Fraction(0))
+        denominators = [f.denominator * factor.denominator for f, factor in self._functions]
+        afford(common_work(denominators), "takes the common denominator of the witnesses' functions")
+        unit = lcm(small, *denominators)
+        afford(self._work(low, high, unit), f"takes the reduced costs of {brief(count)} points")
         values = [0] * count
         for pairs, growth in self._pairs:
             for i, j, y in pairs:
@@ -127,7 +133,25 @@ class ReducedCost:
         for weights, _, growth in self._events:
             left.append(((Fraction(weights.left),), Fraction(self.fine - growth, small)))
             right.append(((Fraction(weights.right),), Fraction(self.fine - growth, small)))
-        return Total(self._constant, low, values, unit, _combined(left), _combined(right))
+        return Total(constant, low, values, unit, _combined(left), _combined(right))
+
+    def _work(self, low: int, high: int, unit: int) -> Work:
+        """One value a point, to which every function and every event adds, and two that every pair changes."""
+        count, small = high - low + 1, (self.fine * self.one).bit_length()
+        longest = [values_bits(f, low, high) + factor.numerator.bit_length() for f, factor in self._functions]
+        work = Work.on_integers(2 * count, unit.bit_length() + max(longest, default=0))
+        for function, _ in self._functions:
+            work = work.plus(values_work(function, low, high)._replace(bytes=0))
+            work = work.plus(Work(count * (STEP + unit.bit_length() * values_bits(function, low, high) // 50)))
+        size = max((max(len(f.left), len(f.right)) for f, _ in self._functions), default=0)
+        below = unit.bit_length()
+        ends = size * len(self._functions) * (4 * STEP + (below + max(longest, default=0)) * below // 40)
+        additions = 3 * count * len(self._events) + 2 * sum(len(pairs) for pairs, _ in self._pairs)
+        most = max((abs(y).bit_length() for pairs, _ in self._pairs for _, _, y in pairs), default=0)
+        for weights, _, _ in self._events:
+            most = max(most, weights.left.bit_length(), weights.right.bit_length(), *map(int.bit_length, weights.table))
+        held = Work.on_integers(3 * count if additions else 0, small + most)
+        return work.plus(Work(additions * (STEP + small * 3 + most) + ends, held.bytes))
 
     def _hull(self, points: Iterable[int]) -> tuple[int, int]:
         """The least range beyond which nothing has a table entry, so that d is a polynomial on either side."""

@@ -15,14 +15,16 @@ from math import ceil, log
 from typing import Any, Protocol
 
 from dpopt.arithmetic import exp_enclosure
+from dpopt.checker.effort import afford, product_work
 from dpopt.checker.lattice import Lattice
 from dpopt.checker.law import Law, read_law
 from dpopt.checker.reading import MAX_INDEX, brief, read_epsilon, read_integer, read_object, read_rational, reject, text
 from dpopt.checker.sums import worst_hockey_stick
 from dpopt.errors import CertificateError, InputError
-from dpopt.family.members import analytic_rate, breakpoints, delta_exceeds, family_pmf, reaching_rate
+from dpopt.family.members import analytic_rate, breakpoints, delta_exceeds, family_pmf, masses_work, reaching_rate
 from dpopt.pmf import Pmf
 from dpopt.text import listed
+from dpopt.work import STEP, Work
 
 __all__ = ["Wanted", "derive_target", "design_problem", "member_pmf", "precision", "refutation_problem"]
 
@@ -30,6 +32,7 @@ Derive = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 PRECISION = 128
 _LARGEST = 1_000_000  # D
+_MOST_BITS = 1 << 16  # of a member's weights
 
 
 class Competing(StrEnum):
@@ -133,6 +136,23 @@ def _member_law(target: Wanted, half_width: int, rate: Fraction) -> Law:
     return Law(pmf.start, pmf.weights)
 
 
+def member_work(target: Wanted, half_width: int, rate: Fraction) -> Work:
+    """The exact member, whose weights are exponentials, and the breakpoints and members that a refutation looks at.
+
+    It bisects the breakpoints, and each member is a sum of balls at a precision that tells its delta from the wanted.
+    """
+    decay = rate * half_width**2 * Fraction(3, 2) + 64 + Fraction(3, 2) * target.epsilon  # in bits
+    bits = 128 + min(int(decay), _MOST_BITS)
+    exact = Work.on_integers(4 * half_width + 4, bits, steps=2)
+    exact = exact.plus(Work((half_width + 1) * (60 * STEP + 20 * product_work(bits))))
+    if target.family == Competing.ANALYTIC:
+        return exact.plus(masses_work(half_width, precision(target)))
+    pieces = Work((half_width + 1) * (60 * STEP + 2 * rate.denominator.bit_length()), 400 * (half_width + 1))
+    member = masses_work(half_width, precision(target))
+    looked_at = 2 * half_width.bit_length() + 4
+    return exact.plus(pieces).plus(Work(looked_at * member.bit_operations, 6 * member.bytes))
+
+
 def derive_target(statement: Mapping[str, Any], derive: Derive) -> dict[str, Any]:
     """What a target statement proves; `derive` checks the ordinary certificates inside it.
 
@@ -223,9 +243,10 @@ def _derive_member(statement: Mapping[str, Any], target: Wanted, half_width: int
     if target.family == Competing.ANALYTIC and rate != analytic_rate(half_width, target.epsilon, target.shift):
         raise CertificateError("gamma: is not the rate that the analytic rule gives for this D")
     try:
-        law = _member_law(target, half_width, rate)
+        afford(member_work(target, half_width, rate), f"takes members of the family on [-{half_width}, {half_width}]")
     except InputError as error:
-        raise CertificateError(str(error)) from None
+        raise error.inside("D") from None
+    law = _member_law(target, half_width, rate)
     derived = _derived(target, half_width, law)
     _refute_smaller(target, half_width)
     bracket = _check_choice(statement, target, half_width, rate)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from dpopt.arithmetic import Enclosure, exp_enclosure
 from dpopt.checker.bound import proved_bound
+from dpopt.checker.effort import one_account
 from dpopt.checker.law import Law
 from dpopt.checker.reading import brief, parse_json, text
 from dpopt.checker.stated import Enclosures
@@ -60,14 +62,15 @@ def derive(statement: Mapping[str, Any]) -> dict[str, Any]:
         The statement is malformed, a constraint does not hold, or an infeasibility proof proves nothing.
     """
     try:
-        if read_format(statement).get("kind") == "target":
-            from dpopt.checker.target import derive_target  # read by these certificates alone
+        with one_account():
+            if read_format(statement).get("kind") == "target":
+                from dpopt.checker.target import derive_target  # read by these certificates alone
 
-            return derive_target(statement, derive)
-        return _derivation(read_statement(statement))
+                return derive_target(statement, derive)
+            return _derivation(read_statement(statement))
     except InputError as error:
         message = str(error)
-        raise CertificateError(message if len(message) <= 300 else message[:297] + "...") from error
+        raise CertificateError(message if len(message) <= 400 else message[:397] + "...") from error
     except (ArithmeticError, MemoryError) as error:
         raise CertificateError(f"cannot be decided: {error or type(error).__name__}") from error
 
@@ -163,8 +166,10 @@ def _derivation(statement: Statement) -> dict[str, Any]:
     checks, value = [], None
     if law is not None:
         checks = _checks(statement, law, enclosures)
-        value = statement.objective.value(law, enclosures)
-    bound = proved_bound(statement, enclosures)
+        with _inside("problem.objective"):
+            value = statement.objective.value(law, enclosures)
+    with _inside("witnesses"):
+        bound = proved_bound(statement, enclosures)
     maximise = statement.objective.maximise
     return {
         "enclosures": {text(epsilon): _ends(found) for epsilon, found in enclosures.items()},
@@ -187,10 +192,19 @@ def _checks(statement: Statement, law: Law, enclosures: Enclosures) -> list[dict
     for i, constraint in enumerate(statement.constraints):
         try:
             met = constraint.margin(law, enclosures)
-        except CertificateError as error:
+        except (CertificateError, InputError) as error:
             raise CertificateError(f"problem.constraints[{i}] ({brief(constraint.kind)}): {error}") from None
         found.append({"constraint": constraint.kind, "holds": True, "margin": text(met)})
     return found
+
+
+@contextmanager
+def _inside(where: str) -> Iterator[None]:
+    """Say where what is refused for its size comes from."""
+    try:
+        yield
+    except InputError as error:
+        raise error.inside(where) from None
 
 
 def _ends(enclosure: Enclosure) -> list[str]:

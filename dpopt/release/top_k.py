@@ -25,7 +25,7 @@ from dpopt.release.randomness import Randomness, read_randomness
 from dpopt.release.samplers import WIDEST
 from dpopt.release.scores import read_scores
 from dpopt.release.selection_design import SelectionDesign, entries
-from dpopt.text import decimal_text
+from dpopt.text import decimal_text, quoted
 
 if TYPE_CHECKING:
     from dpopt.release.gap_estimates import GapEstimates
@@ -190,7 +190,7 @@ class TopK(Record):
         made = SelectionDesign.from_dict({name: found[name] for name in design})
         gaps = found["gaps"]
         if not isinstance(gaps, list | tuple):
-            raise InputError("gaps", f"must be a list, not {gaps!r}")
+            raise InputError("gaps", f"must be a list, not {quoted(gaps)}")
         units = [exact(gap, f"gaps[{i}]") * made.units for i, gap in enumerate(gaps)]
         for i, unit in enumerate(units):
             if unit.denominator != 1:

@@ -26,6 +26,7 @@ from dpopt.privacy.profile import epsilon as least_epsilon
 from dpopt.privacy.shifts import deciding_shifts, lattice_shift
 from dpopt.record import Record
 from dpopt.tables.pairs import BothDirections, PrivacyPairs, privacy_pairs
+from dpopt.text import quoted
 
 __all__ = ["KeyTable"]
 
@@ -66,7 +67,7 @@ class KeyTable(Record):
 
     def __init__(self, start: int, counts: Iterable[int], key_size: int) -> None:
         if isinstance(counts, str | bytes | Mapping) or not isinstance(counts, Iterable):
-            raise InputError("counts", f"must be a sequence of integers, not {counts!r}")
+            raise InputError("counts", f"must be a sequence of integers, not {quoted(counts)}")
         read = tuple(exact_integer(n, f"counts[{i}]", at_least=0) for i, n in enumerate(counts))
         object.__setattr__(self, "start", exact_integer(start, "start"))
         object.__setattr__(self, "counts", read)
@@ -192,17 +193,17 @@ class KeyTable(Record):
         if not isinstance(data, Mapping):
             raise InputError("table", f"must be a mapping with type '{TYPE}', not {type(data).__name__}")
         if data.get("type") != TYPE:
-            raise InputError("type", f"must be '{TYPE}', not {data.get('type')!r}")
+            raise InputError("type", f"must be '{TYPE}', not {quoted(data.get('type'))}")
         if data.get("format") != FORMAT:
             raise InputError(
-                "format", f"must be {FORMAT}, not {data.get('format')!r}: another version wrote this table"
+                "format", f"must be {FORMAT}, not {quoted(data.get('format'))}: another version wrote this table"
             )
         wanted = {"type", "format", "start", "counts", "key_size"}
         if set(data) != wanted:
             odd = sorted(map(str, set(data) ^ wanted))
             raise InputError("table", f"must have the entries {', '.join(sorted(wanted))} (see {', '.join(odd)})")
         if not isinstance(data["counts"], list | tuple):
-            raise InputError("counts", f"must be a list, not {data['counts']!r}")
+            raise InputError("counts", f"must be a list, not {quoted(data['counts'])}")
         return cls(data["start"], data["counts"], data["key_size"])
 
     def to_csv(self, path: str | Path | None = None) -> str:

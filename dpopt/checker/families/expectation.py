@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from dpopt.checker.effort import afford
 from dpopt.checker.law import Law
 from dpopt.checker.reading import brief, read_integer, read_object, read_rational, read_sides, reject
 from dpopt.checker.reduced_cost import ReducedCost
 from dpopt.checker.stated import Enclosures, Family, Setting, family
-from dpopt.checker.sums import expected, room, short
+from dpopt.checker.sums import expected, room, short, values_work
 from dpopt.lattice_function import LatticeFunction
 
 __all__ = ["Line", "Lines"]
@@ -72,6 +73,7 @@ class Lines(Family):
             for side, extreme in ((line.at_most, min), (line.at_least, max)):
                 if not alive or side is None:
                     continue
+                afford(values_work(line.function, alive[0], alive[-1]), "takes the values of a function at all points")
                 values, unit = line.function.integers(alive[0], alive[-1])
                 best = extreme(values[k - alive[0]] for k in alive)
                 if side * unit == best:

@@ -12,14 +12,16 @@ from fractions import Fraction
 from typing import Any, Self
 
 from dpopt.arithmetic import ball, floor_scaled
+from dpopt.checker.effort import afford, gcd_work, product_work
 from dpopt.checker.lattice import Lattice
 from dpopt.checker.law import Law
 from dpopt.checker.reading import MAX_POINTS, brief, read_epsilon, read_object, reject
 from dpopt.checker.stated import Chain, Enclosures, Family, Setting, family
-from dpopt.checker.sums import BITS, room, stretched
+from dpopt.checker.sums import BITS, room, stretched, stretched_bits
 from dpopt.checker.witness import Pairs, read_inequalities
 from dpopt.errors import CertificateError
 from dpopt.patience import patiently
+from dpopt.work import STEP, Work
 
 
 @family("pure-dp")
@@ -54,6 +56,7 @@ class _PureDP(Family):
         somewhere, and R is infinite.
         """
         beyond = self.shift if self.lattice.window is None else 0
+        afford(ratios_work(law, beyond), "takes the largest ratio of two masses")
         weights = stretched(law, beyond)[0]
         if not all(weights):
             place = law.start - beyond + weights.index(0)
@@ -88,6 +91,13 @@ class _PureDP(Family):
             points = brief(high - low + 1)
             reject(where, f"must have a core of {self.shift} to {MAX_POINTS} points, not {points}")
         return Chain(low, high, self.shift, self.epsilon)
+
+
+def ratios_work(law: Law, beyond: int) -> Work:
+    """Two products for every point, and the logarithm of the largest ratio."""
+    bits = stretched_bits(law, beyond)
+    points = len(law.weights) + 2 * beyond
+    return Work(points * (4 * STEP + 2 * product_work(bits)) + gcd_work(bits) + 100 * product_work(bits))
 
 
 def _sliding_minimum(values: Sequence[int], reach: int) -> Iterator[int]:

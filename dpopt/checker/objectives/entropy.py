@@ -13,17 +13,27 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpopt.arithmetic import Enclosure, ball, floor_scaled
+from dpopt.checker.effort import afford, product_work
 from dpopt.checker.law import Law
 from dpopt.checker.reading import read_object
 from dpopt.checker.reduced_cost import Total
 from dpopt.checker.stated import Enclosures, Objective, Setting, objective
 from dpopt.checker.sums import BITS
 from dpopt.patience import patiently
+from dpopt.work import STEP, Work
 
 if TYPE_CHECKING:
     from flint import arb
 
 _FARTHEST = 4096  # nats
+
+
+def balls_work(count: int, bits: int) -> Work:
+    """`count` logarithms or exponentials of numbers of so many bits, at about their precision and 64 bits more.
+
+    A number this long is at most about as near to a multiple of 2^-64 as its length says, so that two rounds decide.
+    """
+    return Work(2 * count * (20 * STEP + bits + 10 * product_work(bits + 4 * BITS)), count * 120)
 
 
 @objective("max-entropy")
@@ -43,6 +53,7 @@ class _MaxEntropy(Objective):
         if len(weights) == 1:
             return Enclosure(Fraction(0), Fraction(0))
         total, counts = sum(weights), Counter(weights)  # mirror images share a logarithm
+        afford(balls_work(len(counts), total.bit_length()), f"takes the logarithms of {len(counts)} weights")
 
         def compute() -> arb:
             balls = ((ball(w), n) for w, n in patiently(counts.items()) if w > 1)
@@ -62,6 +73,8 @@ class _MaxEntropy(Objective):
         offset = -Fraction(least, total.unit) - total.constant  # taken out of the sum: its largest term is 1
         if len(allowed) == 1:
             return Fraction(-(-offset * (1 << BITS) // 1), 1 << BITS)
+        longest = total.unit.bit_length() + offset.denominator.bit_length()
+        afford(balls_work(len(allowed), longest), f"takes the exponentials of {len(allowed)} reduced costs")
 
         def compute() -> arb:
             unit = ball(-total.unit)

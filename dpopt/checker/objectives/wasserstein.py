@@ -15,15 +15,19 @@ from math import ceil, floor, lcm
 from typing import Any, Self
 
 from dpopt.arithmetic import Enclosure
+from dpopt.checker.effort import afford, gcd_work, product_work
 from dpopt.checker.inputs import Input, read_input
+from dpopt.checker.lattice import table_work
 from dpopt.checker.law import Law
 from dpopt.checker.objectives.expected_cost import Cost
 from dpopt.checker.reading import MAX_POINTS, read_integer, read_integers, read_object, read_rational, reject
 from dpopt.checker.reduced_cost import ReducedCost
 from dpopt.checker.stated import Enclosures, Objective, Setting, objective
-from dpopt.checker.sums import affordable, convolution, expected, short
+from dpopt.checker.sums import convolution, convolution_work, expected, short, tail_work
+from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.patience import patiently
+from dpopt.work import STEP, Work
 
 # --- the distance --------------------------------------------------------------------------------------------------
 
@@ -44,6 +48,7 @@ class _MinWasserstein(Objective):
 
     def add_cost(self, cost: ReducedCost) -> None:
         """The cuts outside the input's range; those within cost at least 0."""
+        afford(costs_work(self.source), f"takes the costs of {self.source.width} cuts")
         cost.add_function(outer_cost(self.source), self.step)
 
     def witness(self, data: Mapping[str, Any], where: str, one: int) -> _Slopes:
@@ -66,6 +71,8 @@ class _Slopes:
 
     def add_to(self, cost: ReducedCost) -> None:
         """Add j -> ``sum over the cuts k of slope_k (F_x(k) - F_x(k - j))``, each at most the cut's absolute value."""
+        work = table_work(2 * self.source.width, 2 * self.source.total.bit_length() + cost.one.bit_length())
+        afford(work, f"takes the costs of {self.source.width} cuts with their slopes")
         cost.add_function(inner_cost(self.source, self.slopes, cost.one), self.step)
 
 
@@ -98,6 +105,7 @@ def _distance(law: Law, source: Input) -> Fraction:
     Within the input's range ``F_{x+Z}(k) = sum_j p(j) F_x(k - j)`` is the flow of the core and of both tails, the left
     one mirrored.
     """
+    afford(distance_work(law, source), f"takes a distance over the {source.width + 1} points of the input")
     outer = expected(law, outer_cost(source))
     mass, period = source.total, law.period
     cdf = source.below[:-1]
@@ -112,6 +120,29 @@ def _distance(law: Law, source: Input) -> Fraction:
     for own, c, r, s in zip(patiently(cdf), core, right, reversed(left), strict=True):
         cuts += abs(own * whole - c * unit - r * right_weight - left_mass + s * left_weight)
     return outer + Fraction(cuts, whole * mass)
+
+
+def costs_work(source: Input) -> Work:
+    """A table of the input's length to either side."""
+    return table_work(2 * source.width, 2 * source.total.bit_length())
+
+
+def distance_work(law: Law, source: Input) -> Work:
+    """The outer cost and its expectation, the flow of either tail through all cuts, and what meets at each cut."""
+    width, mass, longest = source.width, source.total.bit_length(), max(law.weights).bit_length()
+    work, met = costs_work(source), 0
+    for ratio, outward in ((law.right, -law.end), (law.left, law.start)):
+        count = width + outward + law.period
+        if ratio and count > 0:
+            bits = -(-count // law.period) * ratio.denominator.bit_length()
+            numbers = Work.on_integers(2 * count, bits + longest + mass, steps=3)
+            numbers = numbers.plus(Work(count * (25 * STEP + 2 * bits)))  # the outer cost's terms
+            work = work.plus(numbers).plus(tail_work(law, 2 * mass + longest, bits, 2, count))
+            work = work.plus(Work(count * bits * ratio.denominator.bit_length() // 25 + product_work(bits)))
+            met += bits
+    work = work.plus(Work(gcd_work(met) + product_work(met), width * met // 8))
+    core = convolution_work(len(law.weights) + width, longest + mass)
+    return work.plus(core).plus(Work(width * (4 * STEP + 4 * met)))
 
 
 def _flow(
@@ -134,7 +165,6 @@ def _flow(
     unit = 1
     if ratio is not None:
         unit = ratio.denominator ** (count // period)
-        affordable(unit.bit_length(), count)
         flow = [0] * count  # flow(v) = ratio * (steps(v - period) + flow(v - period)); the divisions are exact
         for v in patiently(range(period, count)):
             flow[v] = ratio.numerator * (steps[v - period] * unit + flow[v - period]) // ratio.denominator
@@ -161,6 +191,11 @@ class _MinWassersteinRelaxation(Cost):
         first, last = ceil(low / step), floor(high / step)
         if low > high or max(last - source.start, source.start + len(source.weights) - first) > MAX_POINTS:
             reject(where, f"must go upward and end within {MAX_POINTS} lattice points of the input")
+        points = max(last - source.start + 1, 0) + max(source.start + len(source.weights) - first, 0)
+        try:
+            afford(table_work(2 * points, source.total.bit_length()), f"takes the costs of shifts over {points} points")
+        except InputError as error:
+            raise error.inside(where) from None
         return cls(_cost_of_cuts(source, first, last, step))
 
 
