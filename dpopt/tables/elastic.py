@@ -1,8 +1,8 @@
 """A proof that no table exists: the rows made elastic, and a combination of them that is exact.
 
-With slacks in every row the program always has a point, and its least slack is positive when no real table
-meets the constraints, and only then. Its multipliers, read as integers, bound the slack from below (weak duality with no cost on the
-counts): a positive bound is a proof, whatever the solver said.
+With slacks in every row the program always has a point, and its least slack is positive when no real table meets the
+constraints, and only then. Its multipliers, read as integers, bound the slack from below (weak duality with no cost on
+the counts): a positive bound is a proof, whatever the solver said.
 """
 
 from __future__ import annotations
