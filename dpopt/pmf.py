@@ -380,7 +380,7 @@ class Pmf:
         InputError
             An entry is missing, or is not what it has to be.
         """
-        _need(data, "pmf", ("start", "weights"))
+        _need(data, "pmf", ("weights", "start"))
         tails = data.get("tails")
         if tails is not None:
             _need(tails, "tails", ("period",))

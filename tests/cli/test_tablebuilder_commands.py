@@ -296,7 +296,7 @@ FILES = {
         ("target --epsilon 1 --delta 0.1 --sensitivity 1e400", "sensitivity: must be at most 1000000"),
         ("target --D 1e9 --V 1 --delta 0.1", "D: must be at most"),
         ("target --epsilon 1 --delta 0.1 --frontier 100000", "--frontier: must be at most 1000"),
-        ("privacy odd.json", "an entry has the wrong form"),
+        ("privacy odd.json", "tails: must be a mapping"),
         ("privacy --D 3 --V 0", "V: must be positive"),
         ("privacy --D 3 --V nan", "V: must be a number"),
         ("privacy --D 3 --gamma -1", "gamma: must be at least 0"),
