@@ -39,6 +39,7 @@ __all__ = [
     "log_enclosure",
     "rational_text",
     "read_bits",
+    "read_epsilon",
     "round_scaled",
     "sign",
 ]
@@ -216,6 +217,20 @@ def exact_nonnegative(value: object, argument: str) -> Fraction:
     number = exact(value, argument)
     if number < 0:
         raise InputError(argument, f"must be at least 0, not {brief(number)}")
+    return number
+
+
+def read_epsilon(value: object, argument: str = "epsilon") -> Fraction:
+    """Read `value` as an epsilon: exact, at least 0, and small enough for e^epsilon to be written down.
+
+    Examples
+    --------
+    >>> read_epsilon("1/3")
+    Fraction(1, 3)
+    """
+    number = exact_nonnegative(value, argument)
+    if number > MAX_EXPONENT:
+        raise InputError(argument, f"must be at most {MAX_EXPONENT}, not {brief(number)}")
     return number
 
 

@@ -108,8 +108,7 @@ class _Wanted:
     @classmethod
     def of(cls, epsilon: str | None, delta: str | None, sensitivity: str, variance: str | None, rule: str) -> _Wanted:
         """Read and refused before anything is computed."""
-        from dpopt.arithmetic import exact
-        from dpopt.problem.constraints import read_epsilon
+        from dpopt.arithmetic import exact, read_epsilon
         from dpopt.tables.quantise import read_rule
 
         if (epsilon is None) != (delta is None):

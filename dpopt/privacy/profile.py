@@ -22,6 +22,7 @@ from dpopt.arithmetic import (
     exp_enclosure,
     log_enclosure,
     read_bits,
+    read_epsilon,
 )
 from dpopt.errors import InputError
 from dpopt.pmf import Pmf, read_pmf
@@ -75,7 +76,7 @@ class Profile(Record):
         >>> privacy_profile(Pmf(0, (1,) * 10), [0]).at("1/3").upper
         Fraction(1, 10)
         """
-        lower, upper = _enclosures(self._losses, [_read_epsilon(epsilon, "epsilon")])
+        lower, upper = _enclosures(self._losses, [read_epsilon(epsilon)])
         return Enclosure(lower[0], upper[0])
 
     @cached_property
@@ -102,7 +103,7 @@ class Profile(Record):
         >>> privacy_profile(Pmf(0, (1,) * 10), [0]).is_private(0, "1/10")
         True
         """
-        return is_within(self._losses, _read_epsilon(epsilon, "epsilon"), read_delta(delta))
+        return is_within(self._losses, read_epsilon(epsilon), read_delta(delta))
 
     def epsilon(self, delta: Number) -> Enclosure:
         """The least epsilon at which the pmf is (epsilon, delta)-DP, to 2^-64: the exact inverse of the curve.
@@ -259,19 +260,11 @@ def _default_epsilons(losses: Losses) -> list[Fraction]:
 
 def _read_epsilons(epsilons: Iterable[Number]) -> list[Fraction]:
     values = [
-        _read_epsilon(value, f"epsilons[{i}]") for i, value in enumerate(read_list(epsilons, "epsilons", "numbers"))
+        read_epsilon(value, f"epsilons[{i}]") for i, value in enumerate(read_list(epsilons, "epsilons", "numbers"))
     ]
     if not values:
         raise InputError("epsilons", "must hold at least one number")
     return values
-
-
-def _read_epsilon(value: Number, argument: str) -> Fraction:
-    number = exact(value, argument)
-    if not 0 <= number <= MAX_EXPONENT:
-        bound = "at least 0" if number < 0 else f"at most {MAX_EXPONENT}"
-        raise InputError(argument, f"must be {bound}, not {number}")
-    return number
 
 
 def _outward(value: Fraction, towards: float) -> float:

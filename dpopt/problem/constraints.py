@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dpopt.arithmetic import exact, exact_nonnegative, exp_enclosure
+from dpopt.arithmetic import exact, read_epsilon
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.privacy.shifts import positive_sensitivity
@@ -41,13 +41,6 @@ __all__ = [
 def _set(part: object, **values: object) -> None:
     for name, value in values.items():
         object.__setattr__(part, name, value)
-
-
-def read_epsilon(value: object) -> Fraction:
-    """An epsilon: exact, at least 0, and small enough for e^epsilon to be written down."""
-    number = exact_nonnegative(value, "epsilon")
-    exp_enclosure(number, 1)
-    return number
 
 
 def read_sensitivity(value: object) -> Fraction:

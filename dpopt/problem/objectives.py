@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dpopt.arithmetic import exact
+from dpopt.arithmetic import exact, read_epsilon
 from dpopt.distributions import Distribution, Gaussian, Point, Poisson, Table, Uniform
 from dpopt.errors import InputError
 from dpopt.lattice_function import LatticeFunction
 from dpopt.pmf import Pmf
-from dpopt.problem.constraints import read_epsilon, read_sensitivity
+from dpopt.problem.constraints import read_sensitivity
 from dpopt.problem.costs import Cost, plain_number, read_cost
 from dpopt.problem.families.base import ObjectiveTerm
 from dpopt.problem.families.cost import CostTerm, EntropyTerm

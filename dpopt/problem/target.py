@@ -8,9 +8,9 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dpopt.arithmetic import Number, exact
+from dpopt.arithmetic import Number, exact, read_epsilon
 from dpopt.errors import InputError
-from dpopt.problem.constraints import read_epsilon, read_sensitivity
+from dpopt.problem.constraints import read_sensitivity
 from dpopt.problem.costs import plain_number
 from dpopt.problem.parts import AskedPrivacy, build
 from dpopt.reading import read_choice, read_text
