@@ -253,6 +253,7 @@ def test_l1_window_programs(half: int, sensitivity: int, text: str, backend: str
     assert solution.bound is not None and solution.bound <= wanted * (1 + Fraction(1, 10**13))
 
 
+@pytest.mark.slow
 def test_l1_zeros_beside_masses_at_800() -> None:
     """[-800, 800], sensitivity 15: the raw claim of the unreduced program has zeros beside masses and is too cheap."""
     question = window(800, 15)

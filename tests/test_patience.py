@@ -111,6 +111,7 @@ class Deaf(Sleeper):
 # --- one limit for the whole call ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Sleeper, Spinner, Watcher, Deaf])
 def test_a_backend_that_never_answers_is_left(kind: type[Patient]) -> None:
     """Whatever it does in the meantime, and whether or not it notices."""
@@ -128,6 +129,7 @@ def test_a_backend_that_never_answers_is_left(kind: type[Patient]) -> None:
         solution.require_verified()
 
 
+@pytest.mark.slow
 def test_what_is_proved_by_then_is_returned() -> None:
     """A first answer with a gap is proved; a second opinion never comes."""
 
@@ -153,6 +155,7 @@ def test_what_is_proved_by_then_is_returned() -> None:
     assert dp.verify(solution).holds
 
 
+@pytest.mark.slow
 def test_a_conflict_is_returned_while_a_smaller_one_is_looked_for() -> None:
     """Infeasible is proved by the first proof, and what names fewer constraints comes later."""
 
@@ -237,6 +240,7 @@ def test_a_target_ends_in_time(family: str) -> None:
     assert solution.message.startswith("the time limit of 0.2 s ended the search while ")
 
 
+@pytest.mark.slow
 def test_a_comparison_ends_in_time() -> None:
     """The backends whose turn does not come say so; the others have their rows."""
     backend = Sleeper()
@@ -248,6 +252,7 @@ def test_a_comparison_ends_in_time() -> None:
     assert (unasked.claimed, unasked.message) == (None, "not asked: the time limit of 1 s was over")
 
 
+@pytest.mark.slow
 def test_each_backend_of_a_comparison_may_have_its_own_limit() -> None:
     """For either of its answers, and the next one is asked."""
     backend = Sleeper()

@@ -12,17 +12,26 @@ import pytest
 HERE = Path(__file__).parent
 
 
+PASSES = "def test_one(): pass"
+LEFT_OUT = [
+    "import pytest\ndef test_one(): pytest.skip('cvxpy is not installed')",
+    "import pytest\npytest.skip('highspy is not installed', allow_module_level=True)",
+    "import pytest\npytest.importorskip('no_such_solver')\ndef test_one(): pass",
+]
+ALLOWED = [
+    "import pytest\n@pytest.mark.skipif(True, reason='root may write anywhere')\ndef test_one(): pass",
+    "import pytest\n@pytest.mark.xfail\ndef test_one(): assert False",
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize(
-    ("body", "status"),
+    ("body", "status", "workers"),
     [
-        ("def test_one(): pass", 0),
-        ("import pytest\ndef test_one(): pytest.skip('cvxpy is not installed')", 1),
-        ("import pytest\npytest.skip('highspy is not installed', allow_module_level=True)", 1),
-        ("import pytest\npytest.importorskip('no_such_solver')\ndef test_one(): pass", 1),
-        ("import pytest\n@pytest.mark.skipif(True, reason='root may write anywhere')\ndef test_one(): pass", 0),
-        ("import pytest\n@pytest.mark.xfail\ndef test_one(): assert False", 0),
+        *[(body, 0, 0) for body in (PASSES, *ALLOWED)],
+        *[(body, 1, 0) for body in LEFT_OUT],
+        *[(body, 1, 2) for body in LEFT_OUT[:2]],  # noted by a worker, and where it is collected
+        (ALLOWED[0], 0, 2),
     ],
 )
 def test_a_skip_without_a_listed_reason_fails(tmp_path: Path, body: str, status: int, workers: int) -> None:

@@ -433,6 +433,7 @@ def test_problem_files_with_strange_numbers(seed: int, tmp_path: Path, capsys: p
     one_line(capsys, main(["solve", str(file)]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -476,6 +477,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words)[:60])
 def test_command_lines_with_strange_numbers(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever is typed for a number: an answer of readable length, or one line."""

@@ -235,6 +235,7 @@ def naive(pmf: Mapping[str, Any], reach: int = 90) -> dict[int, Fraction]:
     return {k: masses.get(k, Fraction(0)) / total for k in range(-reach, reach + 1)}
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(laws(), st.integers(-3, 3), st.integers(0, 3), st.data())
 def test_expectations_are_the_limit_of_truncated_sums(
@@ -251,6 +252,7 @@ def test_expectations_are_the_limit_of_truncated_sums(
         assert abs(found - sum(p * h(k) for k, p in masses.items())) < Fraction(1, 10**6)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(laws(positive=True), st.integers(1, 5))
 def test_the_privacy_loss_is_the_largest_of_a_long_window(pmf: Mapping[str, Any], shift: int) -> None:

@@ -122,6 +122,7 @@ def test_other_changes_are_rejected_or_true(certificate: dict[str, Any]) -> None
         assert_true(mutated, path)
 
 
+@pytest.mark.slow
 def test_recomputed_digests_do_not_help(certificate: dict[str, Any]) -> None:
     """Deriving anew after a change gives another statement, never the old claim about it.
 

@@ -155,6 +155,7 @@ def content(data: dict[str, Any]) -> bytes:
     return json.dumps({"derived": {}} | data).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOO_MUCH)
 def test_what_takes_too_much_says_what_it_takes_and_how_to_raise_the_limit(name: str) -> None:
     verdict = dp.verify(content(TOO_MUCH[name]))
@@ -170,6 +171,7 @@ def test_what_no_limit_allows_is_refused_where_it_stands(name: str) -> None:
     assert len(verdict.reason) <= LONGEST_REASON and "readable" not in verdict.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AT_ONCE)
 def test_what_only_looks_large_is_decided(name: str) -> None:
     assert derive(AT_ONCE[name])["verified"] in ("feasible", "optimal")

@@ -239,6 +239,7 @@ OWN_ERROR = {  # what may be the wanted kind, damaged: the reader says what is w
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", READING)
 def test_a_file_of_the_wrong_kind(dpopt_run, files: None, command: str) -> None:
     """One line: what was expected and what this is."""

@@ -109,6 +109,7 @@ def test_an_interrupt_before_anything_has_begun(tmp_path: Path) -> None:
     assert "dpopt" not in err or err.startswith("dpopt: interrupted")
 
 
+@pytest.mark.slow
 def test_a_time_limit(dpopt_run: Runner) -> None:
     """It is part of the answer; a certificate that is not there is not written."""
     run = dpopt_run("solve large.toml --time-limit 0.5 --certificate noise.json")
@@ -119,6 +120,7 @@ def test_a_time_limit(dpopt_run: Runner) -> None:
     assert "optimal" in dpopt_run("solve small.toml --time-limit 60").out
 
 
+@pytest.mark.slow
 def test_a_time_limit_in_json(dpopt_run: Runner) -> None:
     """The status, and the reason."""
     found = dpopt_run("solve large.toml --time-limit 0.5 --json").json(status=1)
@@ -143,6 +145,7 @@ def test_two_time_limits_must_agree(dpopt_run: Runner) -> None:
     assert dpopt_run("solve small.toml --option time_limit=never").refusal().startswith("options.time_limit: must be")
 
 
+@pytest.mark.slow
 def test_a_time_limit_of_any_question_about_targets(dpopt_run: Runner) -> None:
     """The design of one family, all three, and the questions the other way round."""
     hard = "target --delta 1e-9 --epsilon 1/5000 --time-limit 0.2"
@@ -153,6 +156,7 @@ def test_a_time_limit_of_any_question_about_targets(dpopt_run: Runner) -> None:
         assert "Traceback" not in run.err and run.err.count("\n") <= 1
 
 
+@pytest.mark.slow
 def test_a_line_a_second(dpopt_run: Runner) -> None:
     """Where there is no terminal, when it is asked for; otherwise nothing is said."""
     run = dpopt_run("solve large.toml --time-limit 2.5 --verbose")
@@ -163,6 +167,7 @@ def test_a_line_a_second(dpopt_run: Runner) -> None:
     assert dpopt_run("solve small.toml").err == ""
 
 
+@pytest.mark.slow
 def test_a_comparison_with_a_time_limit(dpopt_run: Runner) -> None:
     """Whoever was not asked says so."""
     run = dpopt_run("compare large.toml --backends highs,scipy --time-limit 1")

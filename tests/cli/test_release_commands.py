@@ -128,12 +128,14 @@ def test_a_full_disk_behind_standard_output_is_one_line(tmp_path: Path) -> None:
     assert done.stderr == "dpopt: error: the result cannot be written to standard output: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_first_and_last_row_are_perturbed(dpopt_run) -> None:
     Path("d.csv").write_text("count\n" + "1000\n" * 3)
     columns = list(zip(*(dpopt_run("add-noise d.csv --D 11 --V 40").out.split()[1:] for _ in range(40)), strict=True))
     assert len(columns) == 3 and all(len(set(column)) > 1 for column in columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [

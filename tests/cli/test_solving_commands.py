@@ -258,6 +258,7 @@ def test_control_characters_do_not_reach_the_terminal(dpopt_run) -> None:
 # --- plugins ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_plugin_adds_a_constraint_and_prints_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(CONSTRAINT)
     (tmp_path / "p.toml").write_text(SOLVABLE + '[[constraints]]\ntype = "no-zero"\n')

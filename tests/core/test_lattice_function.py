@@ -81,6 +81,7 @@ def test_reach(f: LatticeFunction) -> None:
         assert f(-k) == evaluate(f.left, -k)
 
 
+@pytest.mark.slow
 @given(functions, st.integers(-15, 15), st.integers(1, 5), st.sampled_from([1, -1]), ratios)
 @bounded
 def test_tail_sums_are_the_limit_of_long_sums(

@@ -16,6 +16,7 @@ from dpopt.proof.closed_form import some_pmf_reaches
 SMALL = {"epsilon": "0.01", "delta": "1e-12"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "half", "variance", "delta"), [
     ("analytic", 4051, 405049.99673850986, 9.987002221287257e-13),
     ("tablebuilder", 3815, 346849.9986214461, 9.982809130184609e-13),

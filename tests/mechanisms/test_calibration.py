@@ -80,6 +80,7 @@ def test_the_others_reach_their_delta(mechanism: Mechanism, epsilon: Fraction, d
     assert found.paper.holds == (mechanism is not Mechanism.EXPONENTIAL)
 
 
+@pytest.mark.slow
 @given(epsilons, small_deltas, st.integers(1, 6))
 @bounded
 def test_gaussian_sd_is_the_least_of_its_grid(epsilon: Fraction, delta: str, m: int) -> None:

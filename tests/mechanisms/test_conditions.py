@@ -139,6 +139,7 @@ def test_a_ratio_close_to_e_is_decided() -> None:
 # --- the tight delta -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(noises(), epsilons, st.integers(1, 9))
 @bounded
 def test_delta_is_the_worst_of_all_shifts(pmf: Pmf, epsilon: Fraction, shift: int) -> None:
@@ -181,6 +182,7 @@ def test_theorem_2_reference_values(row: dict[str, Any]) -> None:
     assert is_to_the_digits(found.tight.upper, row["tight_delta"])
 
 
+@pytest.mark.slow
 @given(noises(), epsilons, st.integers(1, 9))
 @bounded
 def test_theorem_2_by_its_definition(pmf: Pmf, epsilon: Fraction, shift: int) -> None:

@@ -168,6 +168,7 @@ def dispatches(tree: ast.Module, classes: set[str], kinds: set[str]) -> Iterator
                 yield f"{node.lineno}: {part.value}"
 
 
+@pytest.mark.slow
 def test_no_file_dispatches_on_a_family() -> None:
     """Neither on its class nor on its name in kebab case: what differs between families is asked of the family."""
     classes = family_classes()

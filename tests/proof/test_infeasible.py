@@ -119,6 +119,7 @@ def test_conflicts_are_proved_and_named(name: str) -> None:
         _ = solution.pmf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_conflicts_are_irreducible(name: str) -> None:
     """The conflict alone is infeasible; without any one of its constraints a pmf is found and proved."""
@@ -135,6 +136,7 @@ def test_conflicts_are_irreducible(name: str) -> None:
         assert solution.verified in PROVED, (conflict, i, solution.message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["highs", "scipy", "pulp", "cvxpy"])
 @pytest.mark.parametrize("name", ["markov", "private and spiky", "delta and variance", "too cheap"])
 def test_every_linear_backend_proves_them(name: str, backend: str) -> None:

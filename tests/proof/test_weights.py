@@ -37,6 +37,7 @@ def fixpoint(weights: Sequence[int], factor: Fraction, shift: int) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @given(weight_lists, factors, st.integers(1, 6), st.integers(0, 5))
 @bounded
 def test_the_least_majorant_is_the_least(weights: list[int], factor: Fraction, shift: int, beyond: int) -> None:

@@ -161,6 +161,7 @@ def test_truncated_files(cut: int, folder: Path) -> None:
         assert_error_or_problem(path)
 
 
+@pytest.mark.slow
 def test_random_python_arguments() -> None:
     """The Python constructors meet the same garbage as the files: InputError, and nothing else."""
     makers = [

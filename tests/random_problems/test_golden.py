@@ -49,6 +49,7 @@ def test_a_problem_file(name: str) -> None:
     assert_no_worse(golden.answer(dp.load(golden.LIBRARY / name)), CORPUS["library"][name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 300, GROUP))
 def test_random_problems(first: int) -> None:
     """Twenty of the random problems."""

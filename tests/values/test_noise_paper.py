@@ -246,6 +246,7 @@ def witness(solution: dp.Solution, reach: int) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum(rises)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOUNDED)
 @settings(max_examples=40, deadline=None)
 @given(
