@@ -95,7 +95,7 @@ class Lattice:
         if shift < 1:
             step = brief(self.step)
             reject(f"{where}.sensitivity", f"must be at least the step {step}: no two outputs would be compared")
-        if shift > MAX_INDEX:
+        if self.window is None and shift > MAX_INDEX:  # on a finite support all shifts from its length on are alike
             reject(f"{where}.sensitivity", f"makes more than {MAX_INDEX} steps")
         return shift
 
