@@ -37,7 +37,6 @@ __all__ = [
     "floor_scaled",
     "is_at_most_exp",
     "log_enclosure",
-    "rational_text",
     "read_bits",
     "read_epsilon",
     "round_scaled",
@@ -260,11 +259,6 @@ def read_bits(value: object, argument: str = "bits") -> int:
     if bits > _MOST_PRECISION:
         raise InputError(argument, f"must be at most {_MOST_PRECISION}, not {brief(bits)}")
     return bits
-
-
-def rational_text(number: Fraction | int) -> str:
-    """The canonical text of a rational: ``"3"`` or ``"3/8"``, lowest terms, no blanks."""
-    return str(number)
 
 
 def ball(number: Fraction | int) -> arb:

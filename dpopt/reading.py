@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from dpopt.arithmetic import exact, exact_integer
 from dpopt.errors import InputError
-from dpopt.text import quoted
+from dpopt.text import brief, quoted
 
-__all__ = ["read_choice", "read_flag", "read_integers", "read_list", "read_numbers", "read_text"]
+__all__ = ["read_choice", "read_flag", "read_integers", "read_list", "read_numbers", "read_pairs", "read_text"]
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -101,3 +101,22 @@ def read_text(value: object, argument: str) -> str:
     if isinstance(value, str):
         return value
     raise InputError(argument, f"must be text, not {quoted(value)}")
+
+
+def read_pairs(pairs: Iterable[str], argument: str, such_as: str) -> dict[str, str]:
+    """``NAME=VALUE`` pairs of the command line, each name once.
+
+    Examples
+    --------
+    >>> read_pairs(["solver=CLARABEL"], "--option", "solver=CLARABEL")
+    {'solver': 'CLARABEL'}
+    """
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not (name and equals):
+            raise InputError(argument, f"must be NAME=VALUE, such as {such_as}, not {brief(pair)}")
+        if name in found:
+            raise InputError(argument, f"gives {name!r} twice")
+        found[name] = text
+    return found

@@ -72,7 +72,8 @@ def _facts(solution: Solution) -> list[tuple[str, str]]:
         facts.append(("reason", solution.message))
     if solution.conflict:
         facts.append(("conflict", ", ".join(solution.conflict)))
-    facts += [("backend", f"{solution.backend} ({solution.backend_reason})")]
+    reason = f" ({solution.backend_reason})" if solution.backend_reason else ""  # none was chosen yet
+    facts += [("backend", f"{solution.backend}{reason}")]
     words = ", ".join(text for text in (solution.solver_version, solution.solver_message) if text)
     facts += [("solver", words)] if words else []
     if solution.proved_pmf is not None:

@@ -198,7 +198,7 @@ def test_a_results_terms_may_be_as_long_as_python_prints() -> None:
 # --- shifts ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sensitivity", [7, 10**6, 10**12])
+@pytest.mark.parametrize("sensitivity", [7, 10**6, 10**12, 10**20, 10**3000])
 def test_shifts_as_long_as_the_support_are_one_shift(sensitivity: int) -> None:
     """On [-3, 3] a shift of 7 separates the noise from itself, and so does every longer one."""
     support = dp.Integers(-3, 3)
@@ -326,6 +326,14 @@ def test_limits_on_the_command_line(words: list[str], message: str, capsys: pyte
     assert message in capsys.readouterr().err
     assert current_limits() == dp.Limits()
     assert main(["--limit", "bytes=8e9", "privacy", "--D", "3", "--V", "1", "--epsilon", "1"]) == 0
+
+
+@pytest.mark.parametrize("words", [["privacy", "--D", "3", "--V", "1"], ["backends"], ["keys", "--D", "3", "--V", "1"]])
+def test_limit_after_the_command_is_told_its_place(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Not that there is no such option, with --time-limit in its place."""
+    assert main([*words, "--limit", "bytes=8e9"]) == 2
+    wanted = "dpopt: error: --limit: stands before the command, as in: dpopt --limit bytes=8e9 solve FILE\n"
+    assert capsys.readouterr().err == wanted
 
 
 # --- what took minutes -----------------------------------------------------------------------------------------------

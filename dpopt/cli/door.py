@@ -21,9 +21,9 @@ import typer
 from typer.core import TyperGroup
 
 from dpopt.arithmetic import exact_integer
-from dpopt.errors import DpoptError, InputError, NotVerifiedError
+from dpopt.errors import DpoptError, NotVerifiedError
 from dpopt.plugins import raised_by_plugin
-from dpopt.text import brief
+from dpopt.reading import read_pairs
 from dpopt.work import set_limits
 
 __all__ = ["NOT_PROVED", "PROVED", "Result", "app", "main", "say"]
@@ -91,20 +91,8 @@ def _options(
 ) -> None:
     """The options before the command."""
     if limit:
-        set_limits(_read_limits(limit))
-
-
-def _read_limits(pairs: Sequence[str]) -> dict[str, int]:
-    """``NAME=VALUE`` pairs; 8e9 is an integer."""
-    found: dict[str, int] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not (name and equals):
-            raise InputError("--limit", f"must be NAME=VALUE, such as bytes=8e9, not {brief(pair)}")
-        if name in found:
-            raise InputError("--limit", f"gives {name!r} twice")
-        found[name] = exact_integer(text, f"--limit {name}")
-    return found
+        given = read_pairs(limit, "--limit", "bytes=8e9")
+        set_limits({name: exact_integer(text, f"--limit {name}") for name, text in given.items()})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -130,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _close_stdout()
         return BROKEN_PIPE
     except (DpoptError, typer.TyperException) as error:
-        message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        message = _worded(error) if isinstance(error, typer.TyperException) else str(error)
         return _complain(message, NOT_PROVED if isinstance(error, NotVerifiedError) else BAD_INPUT)
     except Exception as error:  # a plugin's mistake, or ours: one line either way
         if (where := raised_by_plugin(error)) is not None:
@@ -160,6 +148,13 @@ def _show(result: Result | None) -> int:
         _close_stdout()
         return _complain(f"the result cannot be written to standard output: {error.strerror}", BAD_INPUT)
     return result.status
+
+
+def _worded(error: typer.TyperException) -> str:
+    """The parser's words, unless the option is right and its place is not."""
+    if getattr(error, "option_name", None) == "--limit":
+        return "--limit: stands before the command, as in: dpopt --limit bytes=8e9 solve FILE"
+    return error.format_message()
 
 
 def _complain(message: str, status: int) -> int:

@@ -16,6 +16,7 @@ from dpopt.cli.door import NOT_PROVED, PROVED, Result, say
 from dpopt.cli.files import STANDARD, Outputs, name_of, read_input
 from dpopt.errors import InputError, NotVerifiedError
 from dpopt.plugins import load_plugin
+from dpopt.reading import read_pairs
 
 if TYPE_CHECKING:
     from dpopt.patience import Progress
@@ -82,15 +83,7 @@ def read_question(file: Path) -> Any:
 
 def read_options(pairs: Sequence[str]) -> dict[str, Any]:
     """``NAME=VALUE`` pairs: true, false, numbers, and text otherwise."""
-    options: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not (name and equals):
-            raise InputError("--option", f"must be NAME=VALUE, not {pair!r}")
-        if name in options:
-            raise InputError("--option", f"gives {name!r} twice")
-        options[name] = _value(text)
-    return options
+    return {name: _value(text) for name, text in read_pairs(pairs, "--option", "solver=CLARABEL").items()}
 
 
 def _value(text: str) -> bool | int | float | str:

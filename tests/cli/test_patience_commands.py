@@ -117,6 +117,7 @@ def test_a_time_limit(dpopt_run: Runner) -> None:
     assert "the time limit of 0.5 s ended the search while" in run.out
     assert run.err == "dpopt: noise.json was not written: nothing was proved\n"
     assert not Path("noise.json").exists()
+    assert "auto ()" not in dpopt_run("solve large.toml --time-limit 1e-9").out
     assert "optimal" in dpopt_run("solve small.toml --time-limit 60").out
 
 

@@ -21,7 +21,6 @@ from dpopt.arithmetic import (
     exp_enclosure,
     floor_scaled,
     log_enclosure,
-    rational_text,
     round_scaled,
 )
 from dpopt.errors import InputError
@@ -116,9 +115,9 @@ def test_a_float_comes_back(value: float) -> None:
 
 @given(st.fractions())
 @settings(derandomize=True, max_examples=100, deadline=None)
-def test_rational_text_comes_back(value: Fraction) -> None:
-    """The canonical text is read as the same number and has no blanks."""
-    text = rational_text(value)
+def test_a_fractions_own_text_comes_back(value: Fraction) -> None:
+    """As problem files and certificates hold it: without blanks, and read as the same number."""
+    text = str(value)
     assert exact(text, "x") == value and " " not in text
 
 
