@@ -51,7 +51,8 @@ def read_format(source: object) -> Mapping[str, Any]:
     if source["format"] == _EARLIER:
         reject(
             "format",
-            f"is {_EARLIER!r}, of an earlier version: solve the problem again (dpopt solve FILE --certificate OUT)",
+            f"is {_EARLIER!r}, of an earlier version: solve the problem again (dpopt solve FILE --certificate OUT), "
+            "or check this certificate with dpopt 0.1",
         )
     if source["format"] != FORMAT:
         reject("format", f"must be {FORMAT!r}, not {brief(source['format'])}")

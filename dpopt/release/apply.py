@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from numbers import Rational
+from numbers import Rational, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,7 +151,8 @@ def _element(value: object, place: int, step: Fraction) -> int | Fraction:
         return value
     argument = f"values[{place}]"
     if not isinstance(value, Rational | Decimal):
-        raise InputError(argument, f"must be an integer or a fraction, not a {type(value).__name__}: {_WAY_OUT}")
+        way_out = f": {_WAY_OUT}" if isinstance(value, Real) else ""
+        raise InputError(argument, f"must be an integer or a fraction, not a {type(value).__name__}{way_out}")
     number = exact(value, argument)
     if (number / step).denominator != 1:
         raise InputError(argument, _between(step))

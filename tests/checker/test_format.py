@@ -378,7 +378,7 @@ def test_an_earlier_format_is_refused_with_the_way_out(kind: str) -> None:
     stated = {"format": "dpopt-certificate/1", "kind": kind, "problem": {}, "pmf": None, "multipliers": {}}
     wanted = (
         "format: is 'dpopt-certificate/1', of an earlier version: solve the problem again "
-        "(dpopt solve FILE --certificate OUT)"
+        "(dpopt solve FILE --certificate OUT), or check this certificate with dpopt 0.1"
     )
     assert verify(stated) == Verdict(False, wanted, "failed")
 

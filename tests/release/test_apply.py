@@ -177,7 +177,7 @@ def test_between_the_points_of_the_lattice(values: Any, noise: Pmf, place: str) 
         (np.array(["1"]), "must be integers, not <U1"),
         (np.array([1, 2.5], dtype=object), "must be an integer or a fraction, not a float"),
         (True, "not the truth value True"),
-        ("5", "not a str"),
+        ("5", "must be an integer or a fraction, not a str$"),
         (None, "not a NoneType"),
         ({1: 2}, "not a dict"),
         ([[1, 2], [3]], "not a list"),
