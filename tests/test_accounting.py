@@ -70,6 +70,7 @@ pmfs = st.builds(lambda weights: dp.Pmf(-1, weights), finite_pmfs) | tailed_pmfs
 epsilons = st.floats(1e-3, 4) | st.sampled_from([0.0, math.log(2), math.log(1.5), 2 * math.log(3), 0.1, 1.0])
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(pmf=pmfs, reach=st.integers(1, 3), interval=st.sampled_from([None, 0.25, "0.1", math.log(2)]), epsilon=epsilons)
 def test_delta_is_never_below_the_truth(pmf: dp.Pmf, reach: int, interval: object, epsilon: float) -> None:
@@ -86,6 +87,7 @@ def test_delta_is_never_below_the_truth(pmf: dp.Pmf, reach: int, interval: objec
     assert float(found.get_delta_for_epsilon(-epsilon)) * (1 + 1e-14) >= worst(pmf, reach, -epsilon)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(pmf=pmfs, reach=st.integers(1, 2), interval=st.sampled_from([0.25, "0.1"]), data=st.data())
 def test_compositions_dominate_every_combination_of_moves(

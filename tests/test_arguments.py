@@ -265,6 +265,7 @@ def _no_registration_is_left() -> Iterator[None]:
         unregister_backend(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_wrong_type_is_an_input_error_that_names_the_argument(name: str) -> None:
     call, example = getattr(dp, name), EXAMPLES[name]

@@ -173,6 +173,7 @@ def test_a_conflict_is_returned_while_a_smaller_one_is_looked_for() -> None:
     assert dp.verify(solution).holds
 
 
+@pytest.mark.slow
 def test_the_limit_has_one_meaning_and_two_names() -> None:
     """As an option it is the limit of the whole call as well, for a backend without such an option too."""
     backend = Sleeper()
@@ -228,6 +229,7 @@ def test_large_programs(sensitivity: int, more: tuple[Any, ...], seconds: float,
         assert dp.verify(solution).holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["analytic", "tablebuilder", "any"])
 def test_a_target_ends_in_time(family: str) -> None:
     """At a support of ten thousand points."""
@@ -340,6 +342,7 @@ def test_progress_tells_the_phases_and_what_is_proved() -> None:
     assert heard[-1].proved.startswith("optimal, value at most 0.850919, bound 0.850918")
 
 
+@pytest.mark.slow
 def test_progress_comes_while_a_solver_works() -> None:
     """About ten times a second."""
     heard: list[Progress] = []

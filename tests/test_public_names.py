@@ -56,6 +56,7 @@ def test_the_contract_is_public() -> None:
     assert contract <= set(dp.__all__)
 
 
+@pytest.mark.slow
 def test_a_star_import_gives_the_public_names() -> None:
     """`from dpopt import *` works and brings in just these."""
     code = "a = set(globals())\nfrom dpopt import *\nimport json; print(json.dumps(sorted(set(globals()) - a - {'a'})))"
@@ -102,6 +103,7 @@ def test_backends_load_their_solver_when_used() -> None:
     assert loaded("import dpopt; dpopt.backend_names()", ("cvxpy", "pulp", "highspy")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["solution", "entropy", "infeasible", "target", "target-any"])
 def test_verifying_a_saved_certificate_loads_no_solving_path(kind: str, tmp_path: Path) -> None:
     """Each kind of certificate is re-checked by a process that has neither numpy nor a solver nor the solving rooms."""

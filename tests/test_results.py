@@ -95,6 +95,7 @@ def test_every_public_result_is_made_here() -> None:
     assert public == set(MAKERS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
 def test_what_is_printed_fits_a_screen(name: str) -> None:
     result = made(name)

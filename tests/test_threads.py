@@ -246,6 +246,7 @@ def test_eight_threads_solve_and_verify_as_one(nervous: None, tmp_path: Path) ->
     assert global_state() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_no_answer_depends_on_the_precision_outside(group: Callable[..., Any]) -> None:
     """An operation outside of the door would have that precision."""

@@ -69,6 +69,7 @@ def test_variance_far_below_the_square_of_the_reach(variance: float) -> None:
     assert program.rows[[2]] @ x == pytest.approx(variance, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_million_points() -> None:
     program = max_entropy(10**6, -INF, 1e10)
     status, x, y, message = solve(program)

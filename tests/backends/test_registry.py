@@ -40,6 +40,7 @@ def mine() -> Iterator[Mine]:
     unregister_backend("mine")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["dpopt.backends", "dpopt.backends.registry", "dpopt.backends.conformance"])
 def test_import_loads_no_solver(module: str) -> None:
     heavy = ("highspy", "cvxpy", "pulp", "scipy.optimize")

@@ -402,6 +402,7 @@ def dual_bound(kinds: Sequence[str], entries: Mapping[str, Any]) -> float:
     return float(Fraction(infeasible(*listed, support=integers(LOW, HIGH), entries=whole)["bound"]) - 1000)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_no_multipliers_bound_more_than_the_optimum(data: st.DataObject) -> None:

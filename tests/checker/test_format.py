@@ -120,6 +120,7 @@ def test_a_sound_certificate_holds_as_data_and_as_a_file(name: str, tmp_path: Pa
     assert pickle.loads(pickle.dumps(verdict)) == verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CERTIFICATES)
 def test_every_altered_derived_field_is_named(name: str) -> None:
     certificate = CERTIFICATES[name]
@@ -412,6 +413,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_random_alterations_never_escape(data: st.DataObject) -> None:

@@ -258,6 +258,7 @@ def test_an_event_of_a_shift_beyond_the_support_is_what_it_is() -> None:
 SIZES = [(1, 1), (1, 40), (3, 200), (50, 7), (200, 1000), (2, 3000)]
 
 
+@pytest.mark.slow
 def test_stretched_weights_are_as_long_as_estimated() -> None:
     for n, by in SIZES:
         for ratio in ("1/3", "1/" + str(2**128 + 1), "7/11"):

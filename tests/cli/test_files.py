@@ -68,6 +68,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
 # --- overwriting -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", WRITING)
 def test_nothing_is_overwritten_unasked(dpopt_run, files: None, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused before any work; with --force written, permissions kept."""

@@ -118,6 +118,7 @@ def test_only_regular_files_are_written(dpopt_run, words: str) -> None:
     assert Path("link.csv").is_symlink() and Path("target.csv").read_text() != "old"
 
 
+@pytest.mark.slow
 def test_a_full_disk_behind_standard_output_is_one_line(tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(

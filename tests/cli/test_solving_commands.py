@@ -341,6 +341,7 @@ def test_a_plugin_that_fails_later_is_one_line(tmp_path: Path) -> None:
 # --- the process -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(SOLVABLE)
     reader, writer = os.pipe()

@@ -36,6 +36,7 @@ def test_a_value_is_the_table_or_a_side(f: LatticeFunction) -> None:
     assert [Fraction(n, unit) for n in numerators] == [f(k) for k in POINTS]
 
 
+@pytest.mark.slow
 @given(functions, functions, values)
 @bounded
 def test_arithmetic_is_pointwise(f: LatticeFunction, g: LatticeFunction, factor: Fraction) -> None:

@@ -64,6 +64,7 @@ def test_largest_ratio_is_the_largest_of_all_pairs(pmf: Pmf, shift: int) -> None
     assert (None if denominator == 0 else Fraction(numerator, denominator)) == best
 
 
+@pytest.mark.slow
 @given(laws(longest=5), shifts, st.integers(0, 4), st.integers(0, 4))
 @bounded
 def test_largest_ratio_inside_a_window(pmf: Pmf, shift: int, left: int, right: int) -> None:

@@ -58,6 +58,7 @@ def two_sided(scale: Fraction, half: int) -> Pmf:
 # --- the same as dpopt.delta -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(laws(), st.integers(1, 7), st.lists(epsilons, min_size=1, max_size=8))
 @bounded
 def test_a_profile_is_delta_at_each_epsilon(pmf: Pmf, m: int, values: list[Fraction]) -> None:
@@ -68,6 +69,7 @@ def test_a_profile_is_delta_at_each_epsilon(pmf: Pmf, m: int, values: list[Fract
         assert (low, high) == dp.delta(pmf, value, m) == profile.at(value)
 
 
+@pytest.mark.slow
 @given(laws(longest=4), st.fractions(min_value=Fraction(1, 3), max_value=3, max_denominator=6), epsilons)
 @bounded
 def test_on_a_lattice(pmf: Pmf, step: Fraction, value: Fraction) -> None:
@@ -95,6 +97,7 @@ def test_ties_at_any_resolution(pmf: Pmf, m: int, bits: int, above: int) -> None
             assert worst_hockey_stick(pmf, found, m) == level
 
 
+@pytest.mark.slow
 @given(laws(longest=5), st.integers(1, 5))
 @bounded
 def test_the_least_factor_is_where_the_floor_begins(pmf: Pmf, m: int) -> None:
@@ -150,6 +153,7 @@ def test_the_inverse_at_and_beside_each_breakpoint(pmf: Pmf, m: int, bits: int) 
 # --- by brute force --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(laws(longest=5), st.integers(1, 5), st.fractions(min_value=0, max_value=3, max_denominator=20))
 @settings(derandomize=True, max_examples=30, deadline=None)
 def test_against_long_sums(pmf: Pmf, m: int, value: Fraction) -> None:
@@ -176,6 +180,7 @@ def test_against_long_sums(pmf: Pmf, m: int, value: Fraction) -> None:
     assert high - low <= Fraction(1, 2**100)
 
 
+@pytest.mark.slow
 @given(laws(tails=False, longest=5), st.integers(1, 6), epsilons)
 @bounded
 def test_every_event_is_a_lower_bound(pmf: Pmf, m: int, value: Fraction) -> None:
@@ -474,6 +479,7 @@ def test_reference_designs(row: dict[str, Any]) -> None:
 # --- the family in closed form ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 12), st.fractions(min_value=0, max_value=2, max_denominator=60), epsilons, st.integers(1, 5)
 )  # fmt: skip

@@ -34,6 +34,7 @@ def replaced(data: Any, value: Any) -> Iterator[Any]:
             yield changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strange", STRANGE)
 @pytest.mark.parametrize("name", STORED)
 def test_a_strange_entry_is_read_or_refused_in_few_words(name: str, strange: str) -> None:

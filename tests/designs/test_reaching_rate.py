@@ -27,6 +27,7 @@ def test_all_rates_are_the_breakpoints(half: int, epsilon: Fraction, m: int, lev
     assert (found in working) if working else found is None
 
 
+@pytest.mark.slow
 @given(st.integers(0, 12), epsilons, st.integers(1, 5), levels, rates, rates, st.booleans())
 @settings(derandomize=True, max_examples=150, deadline=None)
 def test_a_range_against_a_grid(
@@ -43,6 +44,7 @@ def test_a_range_against_a_grid(
         assert not delta_exceeds(half, found, epsilon, m, level)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10), epsilons, st.integers(1, 5), levels, st.integers(-2, 10))
 @settings(derandomize=True, max_examples=150, deadline=None)
 def test_the_lemma(half: int, epsilon: Fraction, m: int, level: Fraction, start: int) -> None:

@@ -90,6 +90,7 @@ def test_mutated_members_are_rejected(then: str) -> None:
             rederived(data, **changed)
 
 
+@pytest.mark.slow
 def test_an_unrefuted_smaller_support_is_named() -> None:
     """A design one step too wide: the smaller support that works is found by the checker itself."""
     data = dict(dp.solve(dp.target(**SMALL, family="tablebuilder")).certificate.data)

@@ -35,6 +35,7 @@ def test_new_tables_read_back(rows: list[list[str]]) -> None:
     assert csv_text(["name", *names], [["\ufeff", *row] for row in rows]).encode()[:3] != b"\xef\xbb\xbf"
 
 
+@pytest.mark.slow
 @given(TABLES, st.sampled_from(",;\t|"), st.sampled_from(["\n", "\r\n", "\r"]), st.data())
 @some
 def test_written_back_in_its_own_format(rows: list[list[str]], delimiter: str, end: str, data: st.DataObject) -> None:

@@ -162,6 +162,7 @@ def test_unimodal_by_looking(pmf: Pmf) -> None:
     assert is_unimodal(pmf) == (moves == sorted(moves, reverse=True))
 
 
+@pytest.mark.slow
 @given(noises().filter(is_unimodal), epsilons, st.integers(1, 8))
 @bounded
 def test_of_unimodal_noise_the_longest_shift_is_the_worst(pmf: Pmf, epsilon: Fraction, shift: int) -> None:
@@ -204,6 +205,7 @@ def test_theorem_2_by_its_definition(pmf: Pmf, epsilon: Fraction, shift: int) ->
         assert set(found.points) == set(points) and found.beyond == 0
 
 
+@pytest.mark.slow
 @given(noises(), epsilons, st.integers(1, 6))
 @bounded
 def test_theorem_2_beyond_the_window(pmf: Pmf, epsilon: Fraction, shift: int) -> None:

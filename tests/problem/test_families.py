@@ -86,6 +86,7 @@ def test_pairs(weights: list[int], epsilon: str, shift: int, window: bool) -> No
     assert exact - (high - low) <= worst.excess(pmf) <= exact
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, database=None, max_examples=40)
 @given(
     st.lists(st.integers(0, 9), min_size=5, max_size=5).filter(any),

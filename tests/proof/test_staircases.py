@@ -9,6 +9,7 @@ import pytest
 import dpopt as dp
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [20, 30, 40, 50, 100])
 def test_large_epsilons_cost_what_the_staircase_costs(epsilon: int) -> None:
     """At epsilon = 50 the repaired pmf of a float solver costs 1e10 times as much as the best staircase."""
@@ -63,6 +64,7 @@ def test_other_backends_take_the_tight_rows_as_well(backend: str) -> None:
     assert found.verified is dp.Verified.OPTIMAL and found.backend == backend
 
 
+@pytest.mark.slow
 def test_expected_costs_at_large_sensitivities() -> None:
     """E|Z| and E Z^2 at 150 lattice points, against the closed forms."""
     for cost in ("absolute", "square"):

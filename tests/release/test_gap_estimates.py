@@ -55,6 +55,7 @@ def test_against_dense_least_squares(data: st.DataObject, k: int, own: Fraction,
     assert 0 <= found.gain < 1
 
 
+@pytest.mark.slow
 @given(st.lists(FRACTIONS, min_size=2, max_size=8), POSITIVE, POSITIVE)
 def test_gaps_that_agree_change_no_estimate(truth: list[Fraction], variance: Fraction, own: Fraction) -> None:
     """The estimates are unbiased: without noise they are the truth, exactly, whatever the weights."""

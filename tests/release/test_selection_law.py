@@ -80,6 +80,7 @@ def by_all_cells(values: tuple[int, ...], k: int, x: float, reach: int, below: i
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "k", "x"),
     [((0, 0, 0), 1, 1), ((2, 0, 1), 2, 2), ((3, 0, 0), 2, 1), ((1, 0), 1, 1), ((0, 1, 1, 0), 2, 4)],

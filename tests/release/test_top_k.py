@@ -215,6 +215,7 @@ def chi_square(counts: Counter[Any], chances: dict[Any, float]) -> float:
     return float(gammaincc((len(cells) - 1) / 2, statistic / 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("values", "k"), [((2, 0, 0), 1), ((1, 1, 0, 0), 2), ((3, 1, 0, 0), 3)])
 def test_the_items_without_gaps_have_the_law_of_those_with_gaps(values: tuple[int, ...], k: int) -> None:
     law, source = SelectionLaw(values, k, Fraction(1, 2)), InsecureRandomness(2)

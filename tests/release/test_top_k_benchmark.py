@@ -18,6 +18,7 @@ from benchmarks.release_peers import unsafe_rounded_top_k, unsafe_top_k  # noqa:
 from dpopt.release.selection_law import Outcome, SelectionLaw  # noqa: E402
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("values", "k", "x"), [((2, 0, 0), 1, "1/4"), ((6, 3, 0), 2, "2"), ((1, 1, 0, 0), 2, "2")])
 def test_the_continuous_algorithm_rounded_at_the_end_has_the_exact_law(values: tuple[int, ...], k: int, x: str) -> None:
     """Algorithm 2 by definition, in floats: a second way to the law, without cells, ties or permutations."""

@@ -139,6 +139,7 @@ def random_bytes(seed: int, count: int, size: int = 2000) -> list[bytes]:
     return found + [bytes([byte]) * 6 + one for one in found[:5] for byte in (0, 255)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x", ["1/40", "1/2000", "1/3", "20", "1e-17", "1e-30"])
 def test_geometric_digits(x: str) -> None:
     """Every digit, the part above them, and the way past the end of its table."""

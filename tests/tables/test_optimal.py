@@ -125,6 +125,7 @@ def test_privacy_on_the_integers(backend: str) -> None:
     assert not key_table((11, "1/21"), 2**64, rule="ceiling").keeps(1, "3.8e-4")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", list(Distance))
 def test_a_smaller_variance_at_64_bits(distance: Distance) -> None:
     """The table is 10^17 keys away from floor(p K): the base moves there, no integer column does."""
@@ -134,6 +135,7 @@ def test_a_smaller_variance_at_64_bits(distance: Distance) -> None:
     assert solution.table.bias == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BOTH)
 def test_infeasible_is_proved(backend: str) -> None:
     """At sensitivity 2 and epsilon 1 no pmf on [-11, 11] with that variance has a delta of 3.8e-4."""

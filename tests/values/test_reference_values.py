@@ -273,6 +273,7 @@ def test_wasserstein_of_the_relaxation(row: dict[str, Any]) -> None:
     assert float(value) >= float(row["w1_optimal"]) - 2e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [p for p in rows("wasserstein") if "problem" in p.values[0]])
 def test_relaxation_cut_to_a_window(row: dict[str, Any]) -> None:
     """The paper's relaxation with its sum over cuts cut to [-D, D] too: a table cost, one value a point."""
