@@ -25,6 +25,7 @@ import numpy as np
 
 from dpopt.release.randomness import Randomness
 from dpopt.release.samplers import sample_geometric, sample_permutation, sample_truncated_geometric
+from dpopt.release.scores import Wide
 from dpopt.release.uniform import first_shuffled, shuffled
 
 __all__ = ["Leading", "ranked_items", "refined_items"]
@@ -65,20 +66,20 @@ class Leading:
         return tuple(((steps.astype(object) if wide else steps) // self.fineness).tolist())
 
 
-def ranked_items(values: np.ndarray, places: int, rate: Fraction, source: Randomness) -> Leading:
+def ranked_items(values: np.ndarray | Wide, places: int, rate: Fraction, source: Randomness) -> Leading:
     """Draw noise for every score and find the leading `places` items, ties ranked by one permutation.
 
     Parameters
     ----------
-    values : array, shape (n,)
-        Scores in units of the resolution, as `read_scores` returns them.
+    values : array, shape (n,), or Wide
+        Scores in units of the resolution, as `read_wide_scores` returns them.
     places : int
         1 to n.
     rate : Fraction
         x of the geometric noise in one unit.
     source : Randomness
     """
-    items, cells = _leading(_noisy(values, rate, source), places)
+    items, cells = _leading_noisy(values, places, rate, source)
     if items.size == places:
         ranks = sample_permutation(places, randomness=source)
     else:
@@ -105,7 +106,7 @@ def _best_ranked(ahead: np.ndarray, places: int, source: Randomness) -> tuple[np
     return chosen, np.arange(places - 1, -1, -1)
 
 
-def refined_items(values: np.ndarray, places: int, rate: Fraction, factor: int, source: Randomness) -> Leading:
+def refined_items(values: np.ndarray | Wide, places: int, rate: Fraction, factor: int, source: Randomness) -> Leading:
     """The same by Algorithm 4's loop: cells finer by `factor` until the leading ones all differ.
 
     Parameters
@@ -115,7 +116,7 @@ def refined_items(values: np.ndarray, places: int, rate: Fraction, factor: int, 
     factor : int
         M, at least 2.
     """
-    items, cells = _leading(_noisy(values, rate, source), places)
+    items, cells = _leading_noisy(values, places, rate, source)
     fineness = 1
     while items.size > places or _has_ties(cells):
         fineness *= factor
@@ -126,10 +127,40 @@ def refined_items(values: np.ndarray, places: int, rate: Fraction, factor: int, 
     return Leading(items[order], cells[order], sample_permutation(places, randomness=source), fineness)
 
 
-def _noisy(values: np.ndarray, rate: Fraction, source: Randomness) -> np.ndarray:
+def _leading_noisy(
+    values: np.ndarray | Wide, places: int, rate: Fraction, source: Randomness
+) -> tuple[np.ndarray, np.ndarray]:
+    """`_leading` of the scores with noise."""
+    noise = sample_geometric(rate, values.size, randomness=source)
+    if isinstance(values, Wide):
+        return _leading_of_wide(values, noise, places)
+    cells = values
     if values.dtype == object and max(values) - min(values) < _LIMIT:
-        values = (values - min(values)).astype(np.int64)  # only differences matter
-    return _sum(values, sample_geometric(rate, values.size, randomness=source))
+        cells = (values - min(values)).astype(np.int64)  # only differences matter
+    return _leading(_sum(cells, noise), places)
+
+
+def _leading_of_wide(values: Wide, noise: np.ndarray, places: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same in 64 bits, for scores that are farther apart than the noise of this draw can bridge.
+
+    Let T be the score at the last place without noise and G a distance that no noise here bridges. Scores below T - G
+    have fallen behind `places` others for sure. Fewer than `places` scores are above T, and they alone can pass a score
+    above T + G, which so has a place for sure, ahead of the one at the last place. Neither changes who leads when it is
+    moved to one beyond that distance. Where a leading item was moved, its cell is moved back.
+    """
+    numbers, units = values.numbers, values.units
+    last, reach = _largest(numbers, places), int(noise.max()) // units + 1
+    if noise.dtype == object or 4 * (reach + 2) * units >= _LIMIT:
+        return _leading(numbers.astype(object) * units + noise.astype(object), places)
+    info = np.iinfo(np.int64)
+    low, high = max(last - reach - 1, info.min), min(last + reach + 1, info.max)
+    near = np.clip(numbers, low, high)
+    items, cells = _leading((near - low) * np.int64(units) + noise, places)
+    moved = numbers[items] > high
+    if np.any(moved):
+        cells = cells.astype(object)
+        cells[moved] += (numbers[items][moved].astype(object) - high) * units
+    return items, cells
 
 
 def _ordered(cells: np.ndarray, ranks: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ follows that floor(q' / g) <= floor(q / g) + s / g (the gap paper, arXiv 2308.08
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
@@ -19,7 +20,7 @@ from dpopt.errors import InputError
 from dpopt.frames import is_frame, series_array
 from dpopt.reading import read_flag
 
-__all__ = ["read_scores"]
+__all__ = ["Wide", "read_scores", "read_wide_scores"]
 
 _INT64_MAX = (1 << 63) - 1
 _ROOM = 1 << 62  # half of the range is left to the noise
@@ -76,6 +77,45 @@ def read_scores(scores: Any, units: int, *, round_down: bool = False) -> np.ndar
     return _narrowed([_of_number(value, place, units, round_down) for place, value in enumerate(found.tolist())])
 
 
+@dataclass(frozen=True, eq=False)
+class Wide:
+    """Scores whose values in units are too far apart for 64 bits: ``numbers * units``, not multiplied yet.
+
+    Parameters
+    ----------
+    numbers : array of int64, shape (n,)
+        The scores themselves, moved by one common number where they are unsigned: only differences matter.
+    units : int
+    """
+
+    numbers: np.ndarray
+    units: int
+
+    @property
+    def size(self) -> int:
+        """The number of scores."""
+        return self.numbers.size
+
+
+def read_wide_scores(scores: Any, units: int, *, round_down: bool = False) -> np.ndarray | Wide:
+    """The scores as `read_scores` reads them, but for 64-bit integers that grow beyond 64 bits in units.
+
+    Examples
+    --------
+    >>> read_wide_scores([3, -4], 10)
+    array([ 30, -40])
+    >>> read_wide_scores([3, 2**62], 10).numbers
+    array([                  3, 4611686018427387904])
+    """
+    found = _as_array(scores)
+    if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu" or _has_room(found, units):
+        return read_scores(scores, units, round_down=round_down)
+    read_flag(round_down, "round_down")
+    if found.dtype == np.uint64:
+        return Wide((found ^ np.uint64(1 << 63)).view(np.int64), units)
+    return Wide(found.astype(np.int64), units)
+
+
 def _as_array(scores: Any) -> np.ndarray:
     """One array; of objects wherever numpy would have to convert, since it converts without asking."""
     if isinstance(scores, np.ma.MaskedArray):
@@ -104,9 +144,11 @@ def _as_array(scores: Any) -> np.ndarray:
 
 
 def _of_integers(found: np.ndarray, units: int) -> np.ndarray:
-    if max(abs(int(found.min())), abs(int(found.max()))) * units < _ROOM:
-        return found.astype(np.int64) * np.int64(units)
-    return found.astype(object) * units
+    return found.astype(np.int64) * np.int64(units) if _has_room(found, units) else found.astype(object) * units
+
+
+def _has_room(found: np.ndarray, units: int) -> bool:
+    return max(abs(int(found.min())), abs(int(found.max()))) * units < _ROOM
 
 
 def _of_number(value: object, place: int, units: int, round_down: bool) -> int:

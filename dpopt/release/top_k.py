@@ -23,7 +23,7 @@ from dpopt.record import Record
 from dpopt.release.leading import Leading, ranked_items, refined_items
 from dpopt.release.randomness import Randomness, read_randomness
 from dpopt.release.samplers import WIDEST
-from dpopt.release.scores import read_scores
+from dpopt.release.scores import read_wide_scores
 from dpopt.release.selection_design import SelectionDesign, entries
 from dpopt.text import decimal_text, quoted
 
@@ -339,7 +339,7 @@ class _Ready:
         self.design = design
         self.ties = read_choice(Ties, ties, "ties")
         self.source = read_randomness(randomness)
-        self.values = read_scores(scores, design.units, round_down=round_down)
+        self.values = read_wide_scores(scores, design.units, round_down=round_down)
 
     def leading(self, places: int) -> Leading:
         _require_narrow(self.design)

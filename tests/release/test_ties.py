@@ -15,6 +15,7 @@ from benchmarks.cases import ties as benchmark
 from dpopt.release import leading
 from dpopt.release.leading import _best_ranked, _largest
 from dpopt.release.randomness import InsecureRandomness, Randomness
+from dpopt.release.scores import Wide
 from dpopt.release.selection_law import Outcome, SelectionLaw
 from dpopt.release.top_k import Ties, noisy_top_k
 from dpopt.release.uniform import UniformDraws, first_shuffled
@@ -152,3 +153,57 @@ def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3 * len(benchmark.settings(40))
     assert all("times that: " in line and "demand: at most 10" in line for line in lines)
+
+
+# --- scores too far apart for 64 bits --------------------------------------------------------------------------------
+
+EXTREMES = [-(2**63), 2**63 - 1, -(2**62), 2**62, 0]
+far_apart = st.lists(
+    st.one_of(st.sampled_from(EXTREMES), st.integers(-(2**63), 2**63 - 1), st.integers(-6, 6)), min_size=2, max_size=12
+)
+
+
+@settings(derandomize=True, deadline=None, database=None, max_examples=300)
+@given(far_apart, st.data(), st.integers(0, 50), st.sampled_from(list(Ties)), st.sampled_from([1, 3, 10, 2**40]))
+def test_moving_what_no_noise_bridges_changes_nothing(
+    scores: list[int], data: st.DataObject, seed: int, ties: Ties, units: int
+) -> None:
+    """64-bit arithmetic on scores as far apart as they like is that of integers, draw by draw, gaps included."""
+    k = data.draw(st.integers(1, len(scores) - 1))
+    rate = data.draw(st.sampled_from([Fraction(1, 3), Fraction(1, 10**4), Fraction(1, 10**17)]))
+
+    def found(values: object) -> tuple[list[int], list[int], list[int]]:
+        source = InsecureRandomness(seed)
+        lead = leading.ranked_items if ties is Ties.PERMUTATION else leading.refined_items
+        more = () if ties is Ties.PERMUTATION else (2,)
+        here = lead(values, k + 1, rate, *more, source)
+        return here.items.tolist(), list(map(int, here.cells.tolist())), here.ranks.tolist()
+
+    integers = np.array([score * units for score in scores], dtype=object)
+    assert found(Wide(np.array(scores, dtype=np.int64), units)) == found(integers)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_wide_arrays_and_integers_give_the_same_selection(dtype: type) -> None:
+    """From the front door: an array with the largest score that it can hold, and the same scores as Python integers."""
+    scores = np.array([5, 9, np.iinfo(dtype).max, 7, 9, np.iinfo(dtype).max - 1, 0], dtype=dtype)
+    for k in range(1, 6):
+        pairs = [
+            noisy_top_k(given, k, 2, randomness=InsecureRandomness(k)) for given in (scores, np.array(scores, object))
+        ]
+        assert pairs[0].ids == pairs[1].ids and pairs[0].gaps == pairs[1].gaps
+        assert set(pairs[0].ids[:2]) <= {2, 5} or k == 1
+
+
+def test_one_score_far_out_leaves_the_others_in_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No array of Python integers is made of all scores."""
+    kinds: list[str] = []
+    cut = leading._leading
+    monkeypatch.setattr(
+        leading, "_leading", lambda cells, places: (kinds.append(cells.dtype.kind), cut(cells, places))[1]
+    )
+    monkeypatch.setattr(leading, "_sum", lambda cells, noise: pytest.fail("all at once"))
+    scores = np.arange(10_000)
+    scores[17] = 2**63 - 1
+    top = noisy_top_k(scores, 2, 1, randomness=InsecureRandomness(1))
+    assert top.ids[0] == 17 and top.gaps[0] > 2**62 and kinds == ["i"]
