@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -148,18 +149,14 @@ def _leading_of_wide(values: Wide, noise: np.ndarray, places: int) -> tuple[np.n
     above T + G, which so has a place for sure, ahead of the one at the last place. Neither changes who leads when it is
     moved to one beyond that distance. Where a leading item was moved, its cell is moved back.
     """
-    numbers, units = values.numbers, values.units
-    last, reach = _largest(numbers, places), int(noise.max()) // units + 1
-    if noise.dtype == object or 4 * (reach + 2) * units >= _LIMIT:
-        return _leading(numbers.astype(object) * units + noise.astype(object), places)
-    info = np.iinfo(np.int64)
-    low, high = max(last - reach - 1, info.min), min(last + reach + 1, info.max)
-    near = np.clip(numbers, low, high)
-    items, cells = _leading((near - low) * np.int64(units) + noise, places)
-    moved = numbers[items] > high
+    last = _largest(values.numbers, places)
+    low, high = values.window(last, int(noise.max()))
+    cells = values.near(low, high)
+    items, cells = _leading(_sum(cells, noise), places)
+    moved = values.numbers[items] > high
     if np.any(moved):
         cells = cells.astype(object)
-        cells[moved] += (numbers[items][moved].astype(object) - high) * units
+        cells[moved] += np.array(values.beyond(items[moved], high), dtype=object)
     return items, cells
 
 
@@ -180,7 +177,7 @@ def _leading(cells: np.ndarray, places: int) -> tuple[np.ndarray, np.ndarray]:
     return kept, (leading - threshold).astype(np.int64)
 
 
-def _largest(cells: np.ndarray, place: int) -> int:
+def _largest(cells: np.ndarray, place: int) -> Any:
     """The value at this place among the falling cells, by pivots from a sample on both sides of it (Floyd and Rivest).
 
     What lies at or beyond a pivot is counted and left, ties with it included: `numpy.partition` takes twenty times as
@@ -201,9 +198,9 @@ def _largest(cells: np.ndarray, place: int) -> int:
             below = cells < pivot
             counted = cells.size - int(np.count_nonzero(below))
             if counted >= place:
-                return int(pivot)
+                return pivot.item()
             cells, place = cells[below], place - counted
-    return int(np.sort(cells)[cells.size - place])
+    return np.sort(cells)[cells.size - place].item()
 
 
 def _has_ties(cells: np.ndarray) -> bool:

@@ -20,7 +20,7 @@ from dpopt.errors import InputError
 from dpopt.frames import is_frame, series_array
 from dpopt.reading import read_flag
 
-__all__ = ["Wide", "read_scores", "read_wide_scores"]
+__all__ = ["Wide", "WideFloats", "read_scores", "read_wide_scores"]
 
 _INT64_MAX = (1 << 63) - 1
 _ROOM = 1 << 62  # half of the range is left to the noise
@@ -96,9 +96,50 @@ class Wide:
         """The number of scores."""
         return self.numbers.size
 
+    def window(self, last: float, bridged: int) -> tuple[float, float]:
+        """Two numbers on either side of `last` that so many units do not bridge from there."""
+        reach, info = bridged // self.units + 2, np.iinfo(np.int64)
+        return max(last - reach, info.min), min(last + reach, info.max)
+
+    def near(self, low: float, high: float) -> np.ndarray:
+        """In units, with numbers beyond the two moved there; counted from any one number."""
+        near = np.clip(self.numbers, low, high)
+        if (int(high) - int(low)) * self.units >= _ROOM:
+            return (near.astype(object) - int(low)) * self.units
+        return (near - int(low)) * np.int64(self.units)
+
+    def beyond(self, items: np.ndarray, high: float) -> list[int]:
+        """How many units lie from `high` to each of these numbers."""
+        return [(number - int(high)) * self.units for number in self.numbers[items].tolist()]
+
+
+class WideFloats(Wide):
+    """The same for floats, which are rounded down to whole units."""
+
+    def window(self, last: float, bridged: int) -> tuple[float, float]:
+        reach = (bridged // self.units + 3) * (1 + 2.0**-40) + abs(last) * 2.0**-40  # enough is left by rounding
+        most = float(np.finfo(np.float64).max)
+        return max(last - reach, -most), min(last + reach, most)
+
+    def near(self, low: float, high: float) -> np.ndarray:
+        near = np.clip(self.numbers, low, high)
+        if max(abs(low), abs(high)) < _ROOM / (2 * self.units):
+            return _of_floats(near, self.units)
+        above = np.flatnonzero(near > low)  # as a rule few: floats of this size are far apart
+        found = np.zeros(near.size, dtype=object)
+        found[above] = self._from(low, near[above])
+        return found
+
+    def beyond(self, items: np.ndarray, high: float) -> list[int]:
+        return self._from(high, self.numbers[items])
+
+    def _from(self, edge: float, numbers: np.ndarray) -> list[int]:
+        first = _floor(Fraction(edge) * self.units)
+        return [_floor(Fraction(number) * self.units) - first for number in numbers.tolist()]
+
 
 def read_wide_scores(scores: Any, units: int, *, round_down: bool = False) -> np.ndarray | Wide:
-    """The scores as `read_scores` reads them, but for 64-bit integers that grow beyond 64 bits in units.
+    """The scores as `read_scores` reads them, but for 64-bit numbers that grow beyond 64 bits in units.
 
     Examples
     --------
@@ -108,6 +149,10 @@ def read_wide_scores(scores: Any, units: int, *, round_down: bool = False) -> np
     array([                  3, 4611686018427387904])
     """
     found = _as_array(scores)
+    if found.ndim == 1 and found.size and found.dtype == np.float64 and read_flag(round_down, "round_down"):
+        largest = float(np.abs(found).max())
+        if np.isfinite(largest) and units < _WHOLE and largest >= _ROOM / (2 * units):
+            return WideFloats(found, units)
     if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu" or _has_room(found, units):
         return read_scores(scores, units, round_down=round_down)
     read_flag(round_down, "round_down")

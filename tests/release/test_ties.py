@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from itertools import permutations
+from math import floor
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from benchmarks.cases import ties as benchmark
 from dpopt.release import leading
 from dpopt.release.leading import _best_ranked, _largest
 from dpopt.release.randomness import InsecureRandomness, Randomness
-from dpopt.release.scores import Wide
+from dpopt.release.scores import Wide, WideFloats
 from dpopt.release.selection_law import Outcome, SelectionLaw
 from dpopt.release.top_k import Ties, noisy_top_k
 from dpopt.release.uniform import UniformDraws, first_shuffled
@@ -183,6 +184,31 @@ def test_moving_what_no_noise_bridges_changes_nothing(
     assert found(Wide(np.array(scores, dtype=np.int64), units)) == found(integers)
 
 
+@settings(derandomize=True, deadline=None, database=None, max_examples=300)
+@given(
+    st.lists(
+        st.one_of(
+            st.floats(-20, 20),
+            st.floats(allow_nan=False, allow_infinity=False),
+            st.sampled_from([1e18, -1e300, 1.7e308, 2.0**62]),
+        ),
+        min_size=2,
+        max_size=10,
+    ),
+    st.data(), st.integers(0, 50), st.sampled_from([1, 3, 10, 2**40]),
+)  # fmt: skip
+def test_the_same_of_floats(scores: list[float], data: st.DataObject, seed: int, units: int) -> None:
+    """Rounded down to units exactly, however large."""
+    k = data.draw(st.integers(1, len(scores) - 1))
+    rate = data.draw(st.sampled_from([Fraction(1, 3), Fraction(1, 10**4), Fraction(1, 10**17), Fraction(1, 10**40)]))
+    integers = np.array([floor(Fraction(score) * units) for score in scores], dtype=object)
+    pairs = []
+    for values in (WideFloats(np.array(scores), units), integers):
+        here = leading.ranked_items(values, k + 1, rate, InsecureRandomness(seed))
+        pairs.append((here.items.tolist(), list(map(int, here.cells.tolist())), here.ranks.tolist()))
+    assert pairs[0] == pairs[1]
+
+
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64])
 def test_wide_arrays_and_integers_give_the_same_selection(dtype: type) -> None:
     """From the front door: an array with the largest score that it can hold, and the same scores as Python integers."""
@@ -202,7 +228,6 @@ def test_one_score_far_out_leaves_the_others_in_64_bits(monkeypatch: pytest.Monk
     monkeypatch.setattr(
         leading, "_leading", lambda cells, places: (kinds.append(cells.dtype.kind), cut(cells, places))[1]
     )
-    monkeypatch.setattr(leading, "_sum", lambda cells, noise: pytest.fail("all at once"))
     scores = np.arange(10_000)
     scores[17] = 2**63 - 1
     top = noisy_top_k(scores, 2, 1, randomness=InsecureRandomness(1))
