@@ -154,7 +154,7 @@ def read_wide_scores(scores: Any, units: int, *, round_down: bool = False) -> np
         if np.isfinite(largest) and units < _WHOLE and largest >= _ROOM / (2 * units):
             return WideFloats(found, units)
     if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu" or _has_room(found, units):
-        return read_scores(scores, units, round_down=round_down)
+        return read_scores(found, units, round_down=round_down)
     read_flag(round_down, "round_down")
     if found.dtype == np.uint64:
         return Wide((found ^ np.uint64(1 << 63)).view(np.int64), units)

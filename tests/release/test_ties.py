@@ -232,3 +232,10 @@ def test_one_score_far_out_leaves_the_others_in_64_bits(monkeypatch: pytest.Monk
     scores[17] = 2**63 - 1
     top = noisy_top_k(scores, 2, 1, randomness=InsecureRandomness(1))
     assert top.ids[0] == 17 and top.gaps[0] > 2**62 and kinds == ["i"]
+
+
+def test_scores_are_gone_through_once() -> None:
+    """What can be gone through only once is read like a list of the same."""
+    for scores in ([5, 9, 7], [5, 2**63 - 1, 7], ["1/2", 3, 7], [5, 2**80, 7]):
+        found = [noisy_top_k(given, 1, 9, randomness=InsecureRandomness(2)) for given in (iter(scores), scores)]
+        assert found[0] == found[1]
